@@ -11,6 +11,7 @@ from handrail.host.processes.shfmt import Shfmt
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
+from handrail.shell.blocklist.program_calls import expand_command
 from handrail.shell.expand import Expander
 from handrail.shell.parse.reader import parse_command
 from handrail.shell.simulate.simulator import simulate_command
@@ -39,6 +40,14 @@ def understood(command):
         return script, flatten(script, lambda text: parse_command(text, parser()))
     except UnreadableCommand:
         return None, None
+
+
+def expanded(command, *, where=WHERE, env=None):
+    """The command as the checks of the blocklist see it."""
+    script, flat = understood(command)
+    bindings = bind_variables(script, flat, env or {})
+    expander = Expander(bindings, where.home, invocations=len(flat.invocations))
+    return expand_command(flat, where, expander, ())
 
 
 def refused(command, *, where=WHERE, user_blocked=(), env=None):

@@ -1,0 +1,208 @@
+"""Ended processes, stopped machines and processes without end, check by check."""
+
+import pytest
+from tests.support.commands import expanded, understood
+
+from handrail.shell.blocklist.processes import (
+    find_endless_loops,
+    find_fork_bombs,
+    find_full_disks,
+    find_process_damage,
+)
+
+
+def damage(command):
+    seen = expanded(command)
+    return any(list(find_process_damage(call, seen)) for call in seen.calls)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kill -9 -1",
+        "kill -1",
+        "kill 1",
+        "kill -KILL 1",
+        "kill -s KILL -1",
+        "kill -n 9 1",
+        "kill --signal TERM 1",
+        "kill -9 *",
+        "kill 4 1",
+        "kill -sigterm 1",
+        "killall -9 x",
+        "killall -KILL x",
+        "killall -s KILL x",
+        "killall --signal=SIGKILL x",
+        "killall -u someone",
+        "killall --user someone",
+        "killall .",
+        "pkill -9 -f x",
+        "pkill -f -KILL x",
+        "pkill --signal KILL --full x",
+        "pkill -9 -u me x",
+        "pkill -u someone",
+        "pkill -U root x y",
+        "pkill .",
+        "pkill ''",
+        "skill -KILL -u someone x",
+        "systemctl reboot",
+        "systemctl isolate rescue.target",
+        "loginctl kill-user u",
+        "init 0",
+        "yes | xargs -P 0 x",
+        "yes | xargs -P0 x",
+        "yes | xargs --max-procs=65 x",
+        "yes | xargs -P many x",
+        "seq 20001 | xargs -P 100 x",
+        "seq 1 30000 | xargs -P 100 x",
+        "/usr/bin/yes | xargs -P 0 x",
+    ],
+)
+def test_ends_or_starts_too_much(command):
+    assert damage(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kill 1234",
+        "kill -9 1234",
+        "kill -0 1",
+        "kill -s 0 1",
+        "kill -l 1",
+        "kill --list",
+        "kill -L",
+        "kill",
+        "kill -9 12 34",
+        "kill %1",
+        "killall x",
+        "killall -q x",
+        "killall -u me x y",
+        "killall --signal TERM x",
+        "pkill x",
+        "pkill -9 x",
+        "pkill -f x",
+        "pkill --full x",
+        "pkill -TERM -f x",
+        "pkill -u me x y",
+        "systemctl status reboot-helper",
+        "systemctl restart x",
+        "./init 0",
+        "init 3",
+        "yes | xargs x",
+        "yes | xargs -P 1 x",
+        "yes | xargs -P 64 x",
+        "echo a | xargs -P 0 x",
+        "seq 20000 | xargs -P 0 x",
+        "seq 100 | xargs -P 0 x",
+        "seq 123456789012345678901 | xargs -P 0 x",
+        "xargs -P 0 x < list",
+        "cat 30000 | xargs -P 0 x",
+    ],
+)
+def test_ends_its_own_and_starts_a_few(command):
+    assert not damage(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "endless"),
+    [
+        ("while true; do x & done", True),
+        ("while :; do x & done", True),
+        ("while [ 1 ]; do x & done", True),
+        ("while test 1; do x & done", True),
+        ("while ((1)); do x & done", True),
+        ("until false; do x & done", True),
+        ("for ((;;)); do x & done", True),
+        ("for (( ; 1 ; )); do x & done", True),
+        ("while true; do sleep 1 & done", True),
+        ("while true; do x & (y; z); done", True),
+        ("while true; do x; done", False),
+        ("while true; do x & sleep 1; done", False),
+        ("while true; do x & wait; done", False),
+        ("while true; do x & break; done", False),
+        ("while x; do x & done", False),
+        ("until true; do x & done", False),
+        ("while false; do x & done", False),
+        ("for ((i=0;i<3;i++)); do x & done", False),
+        ("for i in 1 2; do x & done", False),
+        ("{ x & }", False),
+        ("if true; then x & fi", False),
+        ("x &", False),
+    ],
+)
+def test_loops_that_start_processes_without_end(command, endless):
+    script, _ = understood(command)
+
+    assert bool(list(find_endless_loops(script))) is endless
+
+
+@pytest.mark.parametrize(
+    ("command", "bomb"),
+    [
+        ("f() { f | f; }; f", True),
+        ("f() { f & }; f", True),
+        ("f() { g & }; g() { f; }; f", True),
+        ("f() { g | g; }; g() { h; }; h() { f; }; f", True),
+        ("f() { f; }; f", False),
+        ("f() { x & }; f", False),
+        ("f() { g & }; g() { x; }; f", False),
+        ("f() { x | f; }; f", False),
+        ("f() { g; }; g() { h & }; h() { x; }; f", False),
+        ("f & f &", False),
+    ],
+)
+def test_functions_that_start_themselves(command, bomb):
+    assert len(list(find_fork_bombs(expanded(command)))) == int(bomb)
+
+
+def fills(command):
+    seen = expanded(command)
+    return any(list(find_full_disks(call, seen)) for call in seen.calls)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "yes > x",
+        "yes >> x",
+        "yes >| x",
+        "yes 1> x",
+        "yes &> x",
+        "cat /dev/zero > x",
+        "cat /dev/urandom > x",
+        "pv /dev/zero > x",
+        "tail -f /dev/random > x",
+        "dd if=/dev/zero of=x",
+        "dd if=/dev/zero bs=1M of=x",
+        "yes | tee x",
+        "yes | tee /dev/null x",
+        "yes | tee > x",
+    ],
+)
+def test_writes_without_end(command):
+    assert fills(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "yes > /dev/null",
+        "yes 2> x",
+        "yes < x",
+        "yes",
+        "timeout 5 yes > x",
+        "cat x > y",
+        "cat /dev/zero > /dev/null",
+        "head -c 5 /dev/zero > x",
+        "dd if=/dev/zero of=x count=1",
+        "dd if=/dev/zero of=/dev/null",
+        "dd if=/dev/zero",
+        "dd if=x of=y",
+        "echo a | tee x",
+        "yes | tee /dev/null",
+        "yes | cat x",
+    ],
+)
+def test_writes_that_end(command):
+    assert not fills(command)
