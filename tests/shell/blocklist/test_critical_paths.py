@@ -167,6 +167,10 @@ def test_links_are_followed_in_the_directories_and_at_the_end_if_asked():
     assert places.system_target("link/passwd", ROOT) == "/etc/passwd"
     assert places.system_target("link", ROOT) == "/etc"
     assert places.system_target("link", ROOT, follow=False) is None
+    assert places.holds_secrets("link/shadow", ROOT)
+    links[f"{ROOT}/key"] = "/home/u/.ssh/id_rsa"
+    assert places.holds_secrets("key", ROOT)
+    assert not places.is_private_key("key", ROOT)
 
 
 @pytest.mark.parametrize(
