@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.store.chain.encoding import (
@@ -35,7 +35,7 @@ NO_SESSION: Final = ""
 # Rows per INSERT. Each statement releases the interpreter lock and then takes it from the calling
 # thread again, so one statement inserts many rows. There are few sizes, because each is prepared
 # and cached; rows that a statement lacks have no number.
-_SIZES: Final = (1, 2, 4, 16, 64, 128, 256)
+_SIZES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 # The number of parameters that every SQLite accepts.
 _MAX_PARAMETERS: Final = 999
 _INSERT_ROWS: Final = (
@@ -119,27 +119,31 @@ class LedgerWriter:
         """Append the rows of calls, in order."""
         # The number of the last row of each session.
         lasts: dict[str, int] = {}
-        rows: list[tuple[object, ...]] = []
-        payloads: list[tuple[int, str]] = []
+        # The values of all columns, row after row.
+        rows: list[object] = []
+        payloads: dict[int, str] = {}
+        completed: list[int] = []
         number, line, prev = self.end
         for session, kind, call_id, turn, at_ns, body_hash, body in entries:
             last = lasts.get(session)
             if last is None:
                 # A new session begins with a line, which comes after the rows before it.
-                self._insert_rows(rows, payloads)
+                self._insert_rows(rows, payloads, completed)
                 self.end = ChainEnd(number, line, prev)
                 last = self._last_row(session, at_ns)
                 line, prev = self.end.line, self.end.hash
             number += 1
             lasts[session] = seq = last + 1
             own = row_hash(session, seq, kind, call_id, turn, at_ns, body_hash, prev)
-            rows.append((number, session, seq, kind, call_id, turn, at_ns, body_hash, prev, own))
-            payloads.append((number, body))
+            rows += (number, session, seq, kind, call_id, turn, at_ns, body_hash, prev, own)
+            payloads[number] = body
+            if kind == "completed":
+                completed.append(number)
             prev = own
         if entries:
             self.last_row = number, prev
         self.end = ChainEnd(number, line, prev)
-        self._insert_rows(rows, payloads)
+        self._insert_rows(rows, payloads, completed)
 
     def keep_values(self, values: Mapping[tuple[str, str], str], at_ns: int) -> None:
         """Keep values of sessions, and their hashes in the chain; equal keys are replaced."""
@@ -167,22 +171,20 @@ class LedgerWriter:
             open_session(self, session, "{}", at_ns)
         return 0
 
-    def _insert_rows(self, rows: list[tuple[object, ...]], payloads: list[tuple[int, str]]) -> None:
-        if rows:
-            _insert(self.db, _INSERT_ROWS, rows)
-            stored: list[tuple[int, str]] = []
-            completed: list[tuple[int, str]] = []
-            for row, payload in zip(rows, payloads, strict=True):
-                (completed if row[3] == "completed" else stored).append(payload)
-            uses: list[tuple[int, int]] = []
-            if completed:
-                packed, uses = store_contents(self.db, completed)
-                stored += packed
-            _insert(self.db, _INSERT_PAYLOADS, stored)
-            if uses:
-                _insert(self.db, _INSERT_USES, uses)
-            rows.clear()
-            payloads.clear()
+    def _insert_rows(
+        self, rows: list[object], payloads: dict[int, str], completed: list[int]
+    ) -> None:
+        if not rows:
+            return
+        packed, uses = store_contents(self.db, {row: payloads[row] for row in completed})
+        # The order stays: SQLite appends rows in ascending order fastest.
+        payloads.update(packed)
+        _insert(self.db, _INSERT_ROWS, 10, rows)
+        _insert(self.db, _INSERT_PAYLOADS, 2, list(chain.from_iterable(payloads.items())))
+        _insert(self.db, _INSERT_USES, 2, list(chain.from_iterable(uses.items())))
+        rows.clear()
+        payloads.clear()
+        completed.clear()
 
 
 class StoreState(NamedTuple):
@@ -376,18 +378,23 @@ def _is_known(db: SqlConnection, session: str) -> bool:
     return found is not None
 
 
-def _insert(db: SqlConnection, head: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    columns = len(rows[0])
-    most = max(one for one in _SIZES if one * columns <= _MAX_PARAMETERS)
-    for start in range(0, len(rows), most):
-        part = rows[start : start + most]
-        size = next(one for one in _SIZES if one >= len(part))
-        missing = (None,) * (columns * (size - len(part)))
-        db.execute(_statement(head, columns, size), (*chain.from_iterable(part), *missing))
+def _insert(db: SqlConnection, head: str, columns: int, values: Sequence[object]) -> None:
+    """Insert the rows whose values follow each other in `values`."""
+    most = columns * max(one for one in _SIZES if one * columns <= _MAX_PARAMETERS)
+    for start in range(0, len(values), most):
+        part = values[start : start + most]
+        size = next(one for one in _SIZES if one * columns >= len(part))
+        missing = size - len(part) // columns
+        if missing:
+            # The values of the last row, because None takes ten times as long to bind as a text.
+            part = [*part, *[None, *part[1 - columns :]] * missing]
+        db.execute(_statement(head, columns, size, padded=missing > 0), part)
 
 
 @cache
-def _statement(head: str, columns: int, rows: int) -> str:
+def _statement(head: str, columns: int, rows: int, *, padded: bool) -> str:
     marks = "(" + ",".join("?" * columns) + ")"
-    values = ",".join([marks] * rows)
-    return f"{head} SELECT * FROM (VALUES {values}) AS given WHERE column1 IS NOT NULL"  # noqa: S608
+    values = f"VALUES {','.join([marks] * rows)}"
+    if padded:
+        values = f"SELECT * FROM ({values}) AS given WHERE column1 IS NOT NULL"  # noqa: S608
+    return f"{head} {values}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from handrail.store.sql import SqlConnection
@@ -38,25 +38,24 @@ _STRAYS: Final = {
 
 
 def store_contents(
-    db: SqlConnection, payloads: Sequence[tuple[int, str]]
-) -> tuple[list[tuple[int, str]], list[tuple[int, int]]]:
-    """Store the long beginnings of payloads (row, body) that are not stored yet. Returns the
-    payloads with numbers in their place, and the uses (row, number), which the caller inserts in
-    the same transaction.
+    db: SqlConnection, payloads: Mapping[int, str]
+) -> tuple[dict[int, str], dict[int, int]]:
+    """Store the long beginnings of payloads (row → body) that are not stored yet. Returns the
+    payloads that had one, with a number in its place, and these numbers by row, which the caller
+    inserts in the same transaction.
     """
-    seams = [body.find(_SEAM) for _, body in payloads]
-    texts = [
-        body[:end] if end >= _SHORTEST else ""
-        for end, (_, body) in zip(seams, payloads, strict=True)
-    ]
-    if not any(texts):
-        return list(payloads), []
-    numbers = _store(db, {text for text in texts if text})
-    uses = [(row, numbers[text]) for text, (row, _) in zip(texts, payloads, strict=True) if text]
-    packed = [
-        (row, f"{_MARK}{numbers[text]}{_MARK}{body[len(text) :]}" if text else body)
-        for text, (row, body) in zip(texts, payloads, strict=True)
-    ]
+    texts: dict[int, str] = {}
+    for row, body in payloads.items():
+        end = body.find(_SEAM)
+        if end >= _SHORTEST:
+            texts[row] = body[:end]
+    if not texts:
+        return {}, {}
+    numbers = _store(db, set(texts.values()))
+    uses = {row: numbers[text] for row, text in texts.items()}
+    packed = {
+        row: f"{_MARK}{uses[row]}{_MARK}{payloads[row][len(text) :]}" for row, text in texts.items()
+    }
     return packed, uses
 
 
