@@ -153,7 +153,7 @@ def test_a_reader_searches_and_no_other_host_is_asked(site, tmp_path):
         browser.wait_for(f"{_SEARCH}.textContent.includes('Agent.rewind')")
         browser.press_enter()
         browser.wait_for("location.pathname === '/api/index.html'")
-        browser.wait_for_text("Take the conversation and the files back")
+        browser.wait_for_text("Restore the conversation and the files")
         sent = [
             one["params"]["request"]["url"]
             for one in browser.messages

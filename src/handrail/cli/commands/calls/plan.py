@@ -131,7 +131,7 @@ def _leave(rt: Runtime, options: Namespace, planning: str | None) -> None:
         )
     else:
         output.print_line(
-            f"plan mode {'ended' if was_active else 'was_active not on'}; the mode is {mode}"
+            f"plan mode {'ended' if was_active else 'was not on'}; the mode is {mode}"
         )
 
 
