@@ -1,7 +1,8 @@
-"""A list of calls made from this package's own files, by mistakes that models make and with the
-bytes that are right after each. It was written before the code that reads such calls was looked at.
+"""Two lists of calls with mistakes that models make and with the bytes that are right after each:
+`calls` is made from this package's own files, `slips` from files in two dozen languages. Both were
+written before the code that reads such calls was looked at.
 
-`tests/data/edits/calls.jsonl.xz`: the first line has the texts of files, in which a character is a
+`tests/data/edits/*.jsonl.xz`: the first line has the texts of files, in which a character is a
 byte; each other line is a call. `expect` is `apply`, `refuse`, or `either`: it may be refused, but
 if it is made, then as `after` says. `after` has the files that change, each as how many bytes stay
 before and behind, and what is between them; null is a file that is gone.
@@ -17,14 +18,16 @@ from tests.tools.editing_cases.judging import left_in, put
 
 import handrail.sync
 
-LIST = Path(__file__).parent.parent / "data/edits/calls.jsonl.xz"
+DATA = Path(__file__).parent.parent / "data/edits"
+LISTS = ("calls", "slips")
 GROUPS = {"edits": 600, "unified diffs": 250, "envelopes": 150}
 PARTS = 30
 SETTINGS = {"mode": "accept-edits", "freshness": "off", "loop_guard": "off"}
 
 
-def read_list():
-    lines = lzma.decompress(LIST.read_bytes()).decode().split("\n")
+def read_list(name):
+    path = DATA / f"{name}.jsonl.xz"
+    lines = lzma.decompress(path.read_bytes()).decode().split("\n")
     texts, *rows = [json.loads(line) for line in lines]
     for row in rows:
         row["files"] = {path: texts[at].encode("latin-1") for path, at in row["files"].items()}
@@ -45,8 +48,8 @@ def changed(files, after):
 
 
 @pytest.fixture(scope="module")
-def rows():
-    return read_list()
+def lists():
+    return {name: read_list(name) for name in LISTS}
 
 
 def judge(row, left):
@@ -58,7 +61,9 @@ def judge(row, left):
     return "wrong"
 
 
-def test_the_list_is_long_enough(rows):
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_is_long_enough(lists, name):
+    rows = lists[name]
     counts = Counter(row["group"] for row in rows)
     assert all(counts[group] >= least for group, least in GROUPS.items())
     assert len({row["name"] for row in rows}) == len(rows)
@@ -66,12 +71,13 @@ def test_the_list_is_long_enough(rows):
 
 @pytest.mark.finding("F61")
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_call_is_made_to_the_byte_or_refused(rows, tmp_path, part):
+@pytest.mark.parametrize("name", LISTS)
+def test_a_call_is_made_to_the_byte_or_refused(lists, tmp_path, name, part):
     failed = []
     root = tmp_path / "work"
     root.mkdir()
     with handrail.sync.open(root, store=":memory:", allow_delete=True, config=SETTINGS) as rt:
-        for row in rows[part::PARTS]:
+        for row in lists[name][part::PARTS]:
             put(root, row["files"])
             result = rt.call("apply_patch" if "patch" in row["call"] else "edit_file", row["call"])
             left = left_in(root)

@@ -31,6 +31,9 @@ def parse_arguments(text: str) -> dict[str, Any]:
     if not text or text.isspace():
         return {}
     value = load_json(text)
+    if value is None:
+        # What some servers send for a call without arguments.
+        return {}
     if not isinstance(value, dict):
         raise _refused(
             f"the arguments are {_kind(value)}, not a JSON object",

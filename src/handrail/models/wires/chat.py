@@ -112,6 +112,8 @@ class ChatReader(StreamReader):
             index = get(call, "index")
             if index is None:
                 index = self._guess_index(get(call, "id"))
+            elif isinstance(index, str) and index.isdecimal() and len(index) < 4:
+                index = int(index)
             if isinstance(index, bool) or not isinstance(index, int):
                 raise malformed("the index of a tool call is not a number")
             if _LEGACY in self._by_index:

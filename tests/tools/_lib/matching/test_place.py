@@ -53,7 +53,8 @@ BLOCK = diff_texts("    x = 1", "    x = 2")
     ],
 )
 def test_a_place_is_found_in_the_strictest_way_that_fits(text, old, tier):
-    assert place_block(lines_of(text), diff_texts(old, f"{old}\nnew")).tier is tier
+    file = lines_of(text, "a.c" if tier is Tier.WHITESPACE else "a.py")
+    assert place_block(file, diff_texts(old, f"{old}\nnew")).tier is tier
 
 
 def test_a_stricter_place_wins_over_looser_ones():

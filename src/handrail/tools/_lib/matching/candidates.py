@@ -19,6 +19,7 @@ from handrail.tools._lib.matching.indentation import (
     learn_indents,
 )
 from handrail.tools._lib.matching.lines import FileLines, LineBlock, LineOp
+from handrail.tools._lib.matching.nesting import is_nested_alike
 from handrail.tools._lib.matching.normalize import canonical, fold_quotes, squeeze
 
 _MOST: Final = 1_000
@@ -210,8 +211,11 @@ def _tier(file: FileLines, old: Sequence[LineOp], lines: Sequence[int | None]) -
         worst = max(worst, tier)
     if worst is Tier.EXACT and lines != tuple(range(lines[0] or 0, (lines[0] or 0) + len(lines))):
         return Tier.BLANK_LINES
-    if worst is Tier.WHITESPACE and is_shifted(indent_pairs(file, old, lines)):
-        return Tier.INDENTATION
+    if worst >= Tier.WHITESPACE:
+        if is_shifted(indent_pairs(file, old, lines)):
+            return Tier.INDENTATION if worst is Tier.WHITESPACE else worst
+        if not is_nested_alike(file, old, lines):
+            return None
     return worst
 
 

@@ -25,7 +25,7 @@ _DOTS: Final = re.compile(
     r"\s*(?:\*/\}?|-->)?\s*"
 )
 _MOST: Final = 20_000
-_LEAST: Final = 10
+_LEAST: Final = 6
 
 
 def find_elided(file: FileLines, texts: PairLines) -> list[tuple[LineBlock, Placement]]:

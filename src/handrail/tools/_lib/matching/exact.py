@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from handrail.core.names.caller_words import arg_name, shown_arg
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
+from handrail.tools._lib.matching.joining import joins_lines, joins_neighbours
 from handrail.tools._lib.matching.lines import diff_lines
 
 MOST_COUNTED: Final = 1_000
@@ -77,32 +78,18 @@ def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | Non
         raise already_applied_problem(path, file.lines_between(0, matches[0].start) + 1)
     if splits_lines(file, matches[0], old, new):
         return None
-    if _joins_neighbours(old, new):
+    if joins_neighbours(old, new) or joins_lines(file, *matches[0][:2], old, new):
         raise _frame_problem()
     return FoundEdit((make_splice(file, matches[0], old, new),))
-
-
-def _joins_neighbours(old: str, new: str) -> bool:
-    """Return whether lines that stay would be joined with the lines above and below the match.
-
-    A line feed at both ends of the old text, but not of the new one, comes from quoting then.
-    """
-    before, after = old.strip("\r"), new.strip("\r")
-    if before[:1] != "\n" or before[-1:] != "\n" or "\n" not in after.strip("\n"):
-        return False
-    old_lines = {line.strip() for line in before.split("\n")} - {""}
-    return "\n" not in (after[0], after[-1]) and any(
-        line.strip() in old_lines for line in after.split("\n")
-    )
 
 
 def _frame_problem() -> ProblemRaised:
     old, new = arg_name("old_string"), arg_name("new_string")
     return ProblemRaised(
         "invalid_arguments",
-        f"{old} begins and ends with a line feed and {new} does not, so its lines would be joined with "
-        "the lines above and below",
-        hint=f"begin and end {new} with a line feed too, or leave both out of {old}",
+        f"{old} begins or ends with a line feed and {new} does not, so its lines would be joined with "
+        "the lines above or below",
+        hint=f"begin and end {new} with line feeds as {old} does, or leave them out of both",
         field="new_string",
     )
 
@@ -205,11 +192,10 @@ def ambiguous_text_problem(
 
 
 def already_applied_problem(path: str, line: int | None = None) -> ProblemRaised:
-    """Return the problem of a change that is already made."""
-    where = f", at line {line}" if line is not None else ""
+    """The problem of a change that was already made."""
     return ProblemRaised(
         "already_applied",
-        f"{path!r} already has exactly this text{where}",
+        f"{path!r} already has exactly this text" + (f", at line {line}" if line else ""),
         hint="nothing is left to do; read the file if in doubt",
     )
 
@@ -247,16 +233,18 @@ def make_splice(file: ByteText, match: Match, old: str, new: str) -> Splice:
 
 
 def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
-    """Extend the match by the indentation that only the first line of the old text lacks; the new
-    text includes it, so it would otherwise be there twice.
+    """The match with the indentation before it, if only the old text's first line lacks it.
+
+    The new text brings it along, and would have it twice; below a deleted line it would be left.
     """
-    if not new[:1].isspace() or old[:1].isspace() or "\n" not in old + new:
+    deleted = not new and old.endswith("\n")
+    if not (deleted or (new[:1].isspace() and not old[:1].isspace() and "\n" in old + new)):
         return match
     start = file.line_start(match.start) or 0
     before = file.shown(file.data[start : match.start])
     if not before or before.strip():
         return match
-    whole = _has_whole_lines(before, old.split("\n"), new.split("\n"))
+    whole = deleted or _restored(before, old.split("\n"), new.split("\n"))
     return Match(start, match.end, match.endings) if whole else match
 
 

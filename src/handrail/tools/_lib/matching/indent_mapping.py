@@ -126,7 +126,7 @@ def _without_witness(
     """Return the mapping if no shared line shows the indentation of the file."""
     if _outside(texts, lines):
         return None
-    if any(line.as_old for line in lines) or _wrapped(texts, lines):
+    if any(one.as_old for one in lines) or _wrapped(texts, lines) or _unwrapped(texts, lines):
         return "old"
     return "file" if not lines and _begins_as(file, texts, placement) else None
 
@@ -142,6 +142,19 @@ def _wrapped(texts: PairLines, lines: Sequence[_MappedLine]) -> bool:
         return False
     first = next(line for line in texts.old if line.strip())
     return leading_blanks(start) in (_base(texts.old), leading_blanks(first))
+
+
+def _unwrapped(texts: PairLines, lines: Sequence[_MappedLine]) -> bool:
+    """Whether lines stay, less deep, of which the first now begins where the old text did."""
+    first = next(line for line in texts.old if line.strip())
+    start = next(line for line in texts.new if line.strip())
+    kept = {line.strip() for line in texts.new}
+    return (
+        bool(lines)
+        and first.strip() not in kept
+        and all(len(one.new) < len(one.old) for one in lines)
+        and leading_blanks(start) == leading_blanks(first) == _base(texts.old) == _base(texts.new)
+    )
 
 
 def _outside(texts: PairLines, lines: Sequence[_MappedLine]) -> bool:

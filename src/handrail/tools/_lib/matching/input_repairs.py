@@ -9,195 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
-from handrail.tools._lib.matching.lines import shared_ends
-
-
-class Repair(NamedTuple):
-    """The pair without the error, and what the error was.
-
-    `line` is the line that its numbers name; `there` requires a match at that line, because one or
-    two numbers prove nothing.
-    """
-
-    old: str
-    new: str
-    how: str = ""
-    line: int | None = None
-    there: bool = False
-
-
-_HOW: Final = "one level of escaping"
-_JSON: Final = re.compile(r'\\(["\\/nrtbf]|u[0-9a-fA-F]{4})')
-_MEANT: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-_LEADING_TABS: Final = re.compile(r"^(?:\\t)+", re.MULTILINE)
-_STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|' + r"(?<!\w)'(?:[^'\\\n]|\\.)*'")
-
-
-def repair_escaped_lines(old: str, new: str) -> Iterator[Repair]:
-    """Yield the pair with line feeds for a backslash and an n; only if it has no real line feed."""
-    if "\n" in old or "\\n" not in old:
-        return
-    fresh = _one_level(new) if _is_json(old) and _is_json(new) and "\n" not in new else None
-    if fresh is not None:
-        yield Repair(_one_level(old), fresh, _HOW)
-    for split in (_everywhere, _outside_strings):
-        lines = split(old)
-        repaired = split(new) if "\n" not in new else new
-        if _certain(repaired, new, lines):
-            yield Repair(lines, repaired, "escaped line feeds")
-
-
-def repair_escaped_tabs(old: str, new: str) -> Iterator[Repair]:
-    """Yield the pair with tabs for a backslash and a t, at the start of lines or everywhere; only
-    if it has no real tab. Elsewhere in the new text they may be the escape of a string.
-    """
-    if "\t" in old or "\\t" not in old:
-        return
-    lines, repaired = _leading_tabs(old), _leading_tabs(new)
-    if lines != old:
-        yield Repair(lines, new if "\t" in new else repaired, "escaped tabs")
-    if "\\t" in lines and ("\t" in new or _same_escapes(lines, new if lines == old else repaired)):
-        repaired = new if "\t" in new else new.replace("\\t", "\t")
-        yield Repair(old.replace("\\t", "\t"), repaired, "escaped tabs")
-
-
-def _leading_tabs(text: str) -> str:
-    return _LEADING_TABS.sub(_tabs, text)
-
-
-def _same_escapes(old: str, new: str) -> bool:
-    """Return whether each new line shares its escaped tabs with an end of an old line."""
-    before = [line.lstrip("\t") for line in old.split("\n")]
-    after = [line.lstrip("\t") for line in new.split("\n") if "\\t" in line]
-    return all(any("\\t" not in _different(text, line) for text in before) for line in after)
-
-
-def _different(old: str, new: str) -> str:
-    """The part of the new line between the ends shared with the old line; escapes stay whole."""
-    head, rest = shared_ends(old, new)
-    tail = len(new) - rest
-    return new[head - new[:head].endswith("\\") : tail + new[tail:].startswith("t")]
-
-
-def repair_escaped_quotes(old: str, new: str) -> Iterator[Repair]:
-    """Yield the pair with quotes unescaped if all are escaped, and backslashes halved if all are
-    doubled.
-    """
-    marks = [mark for mark in "\"'`" if _all_escaped(mark, old)]
-    if marks:
-        fresh = _unescaped_new(marks, old, new)
-        if fresh is not None:
-            yield Repair(_unescaped(marks, old), fresh, "escaped quotes")
-    if "\\\\" in old and _doubled(old) and _doubled(new):
-        yield Repair(_halved(old), _halved(new), _HOW)
-
-
-def repair_lost_escapes(old: str, new: str) -> Iterator[Repair]:
-    r"""Yield the pair with `\n` for a line feed inside a string, or with doubled backslashes."""
-    if "\n" in old:
-        before, after = _rejoined(old), _rejoined(new)
-        if before is not None and after is not None and before != old:
-            yield Repair(before, after, "line feeds inside strings")
-    if "\\" in old and "\\\\" not in old:
-        old_lines = set(old.split("\n"))
-        if all(line in old_lines or "\\" not in line for line in new.split("\n")):
-            yield Repair(old.replace("\\", "\\\\"), new.replace("\\", "\\\\"), "lost backslashes")
-
-
-def _is_json(text: str) -> bool:
-    return '"' not in re.sub(r"\\.", "", text, flags=re.DOTALL)
-
-
-def _one_level(text: str) -> str:
-    return _JSON.sub(_meaning, text)
-
-
-def _meaning(match: re.Match[str]) -> str:
-    code = match[1]
-    return chr(int(code[1:], 16)) if code[0] == "u" else _MEANT.get(code, code)
-
-
-def _everywhere(text: str) -> str:
-    return _leading_tabs(text.replace("\\r\\n", "\n").replace("\\n", "\n"))
-
-
-def _tabs(match: re.Match[str]) -> str:
-    return "\t" * (len(match[0]) // 2)
-
-
-def _outside_strings(text: str) -> str:
-    parts: list[str] = []
-    at = 0
-    for string in _STRING.finditer(text):
-        parts += (text[at : string.start()].replace("\\n", "\n"), string[0])
-        at = string.end()
-    return "".join([*parts, text[at:].replace("\\n", "\n")])
-
-
-def _certain(repaired: str, new: str, old: str) -> bool:
-    if "\n" in new or _everywhere(new) == _outside_strings(new):
-        return True
-    # Both readings agree on every line that is not in the old text.
-    old_lines = set(old.split("\n"))
-    return all(line in old_lines or _balanced(line) for line in repaired.split("\n"))
-
-
-def _balanced(line: str) -> bool:
-    return "\\n" not in line and line.count('"') % 2 == 0 and line.count("'") % 2 == 0
-
-
-def _all_escaped(mark: str, text: str) -> bool:
-    return mark in text and text.count(mark) == text.count("\\" + mark)
-
-
-def _unescaped(marks: list[str], text: str) -> str:
-    for mark in marks:
-        text = text.replace("\\" + mark, mark)
-    return text
-
-
-def _unescaped_new(marks: list[str], old: str, new: str) -> str | None:
-    old_lines = set(old.split("\n"))
-    lines: list[str] = []
-    for line in new.split("\n"):
-        bare = [mark for mark in marks if mark in line and not _all_escaped(mark, line)]
-        escaped = [mark for mark in marks if _all_escaped(mark, line)]
-        if bare and escaped and line not in old_lines:
-            return None
-        lines.append(line if bare and line not in old_lines else _unescaped(marks, line))
-    return "\n".join(lines)
-
-
-def _doubled(text: str) -> bool:
-    runs = re.findall(r"(?<!\\)\\+(?![\\\"'`])", text)
-    return all(len(run) % 2 == 0 for run in runs)
-
-
-def _halved(text: str) -> str:
-    return re.sub(r"\\([\\\"'`])", r"\1", text)
-
-
-def _rejoined(text: str) -> str | None:
-    """Join lines that end inside a string with the next line; None if a string is never closed."""
-    joined: list[str] = []
-    pending = ""
-    for line in text.split("\n"):
-        candidate = f"{pending}\\n{line}" if pending else line
-        pending = candidate if _open_string(candidate) else ""
-        if not pending:
-            joined.append(candidate)
-    return None if pending else "\n".join(joined)
-
-
-def _open_string(line: str) -> bool:
-    rest = _STRING.sub("", line)
-    return rest.count('"') % 2 == 1 and '"""' not in line
-
+from handrail.tools._lib.matching.escape_repairs import (
+    Repair,
+    repair_escaped_letters,
+    repair_escaped_lines,
+    repair_escaped_quotes,
+    repair_escaped_tabs,
+    repair_lost_escapes,
+)
 
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})[\w+#.-]*[ \t]*")
 _CDATA: Final = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_TAGGED: Final = re.compile(
+    r"\s*<(old_string|new_string|old_str|new_str|old|new|search|replace|code)>\n?"
+    r"(?P<text>.*)</\1>\s*",
+    re.DOTALL,
+)
 _ENTITIES: Final = {"<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "&": "&amp;"}
 _OTHER_ENTITIES: Final = (("&apos;", "'"), ("&#x27;", "'"), ("&#34;", '"'), ("&nbsp;", " "))
 
@@ -222,13 +51,17 @@ def _once(pair: Repair) -> Iterator[Repair]:
             if repair.old.strip() and (repair.old, repair.new) != (pair.old, pair.new):
                 how = f"{pair.how} and {repair.how}" if pair.how else repair.how
                 line, there = repair.line or pair.line, repair.there or pair.there
-                yield Repair(repair.old, repair.new, how, line, there)
+                whole = repair.whole or pair.whole
+                yield Repair(repair.old, repair.new, how, line, there, whole)
 
 
 def _fenced(old: str, new: str) -> Iterator[Repair]:
     inner = _without_fence(old)
     if inner is not None:
         outer = _without_fence(new)
+        if outer is None and new.endswith("\n"):
+            # The last line of the old text is ended too, before the fence.
+            inner += "\n"
         yield Repair(inner, new if outer is None else outer, "a code fence")
 
 
@@ -244,6 +77,22 @@ def _wrapped(old: str, new: str) -> Iterator[Repair]:
     inner, outer = _CDATA.fullmatch(old), _CDATA.fullmatch(new)
     if inner:
         yield Repair(inner[1], outer[1] if outer else new, "a CDATA wrapper")
+    before, after = _TAGGED.fullmatch(old), _TAGGED.fullmatch(new)
+    if before and after:
+        yield Repair(before["text"], after["text"], "tags around it")
+    for mark in "\"'`":
+        # Whole lines only: inside a line the quotes tell a string from a name.
+        if _quoted(mark, old) and _quoted(mark, new):
+            yield Repair(old[1:-1], new[1:-1], "quotes around it", whole=True)
+
+
+def _quoted(mark: str, text: str) -> bool:
+    return len(text) > 2 and text[0] == text[-1] == mark and mark not in text[1:-1]
+
+
+def _carriage_returns(old: str, new: str) -> Iterator[Repair]:
+    if "\r" in old.rstrip("\r\n") and "\n" not in old:
+        yield Repair(old.replace("\r", "\n"), new.replace("\r", "\n"), "carriage returns")
 
 
 _NUMBERED: Final = (
@@ -296,16 +145,16 @@ def _first_number(style: re.Pattern[str], lines: list[str]) -> int | None:
 
 
 def _number(style: re.Pattern[str], line: str) -> int | None:
-    # The blank after the mark is often lost on an empty line.
-    match = style.match(line) or style.fullmatch(line + " ")
-    return int(match[1]) if match else None
+    # The mark's own blank is often lost on an empty line.
+    found = style.match(line) or style.fullmatch(line + " ") or style.fullmatch(line + "\t")
+    return int(found[1]) if found else None
 
 
 def _bare(style: re.Pattern[str], line: str) -> str:
-    match = style.match(line)
-    if match:
-        return line[match.end() :]
-    return "" if style.fullmatch(line + " ") else line
+    found = style.match(line)
+    if found:
+        return line[found.end() :]
+    return line if _number(style, line) is None else ""
 
 
 def _new_without_numbers(
@@ -357,12 +206,16 @@ _WIDE_SPACES: Final = dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u20
 
 
 def _spaced(old: str, new: str) -> Iterator[Repair]:
-    """Yield the pair with plain spaces, if every space is a no-break or wide one; if the new text
-    has both kinds, they are intended.
+    """Every space came as a no-break or a wide one; if the new text has some of both, they are
+    meant as they are on lines that are new.
     """
     plain = old.translate(_WIDE_SPACES)
     if plain != old and " " not in old:
-        yield Repair(plain, new if " " in new else new.translate(_WIDE_SPACES), "no-break spaces")
+        known = set(old.split("\n")) if " " in new else set(new.split("\n"))
+        fresh = [
+            line.translate(_WIDE_SPACES) if line in known else line for line in new.split("\n")
+        ]
+        yield Repair(plain, "\n".join(fresh), "no-break spaces")
 
 
 def _diffed(old: str, new: str) -> Iterator[Repair]:
@@ -387,10 +240,12 @@ def _unmarked(lines: list[str]) -> str:
 _UNDO: Final[tuple[Callable[[str, str], Iterator[Repair]], ...]] = (
     _fenced,
     _wrapped,
+    _carriage_returns,
     _numbered,
     repair_escaped_lines,
     repair_escaped_tabs,
     repair_escaped_quotes,
+    repair_escaped_letters,
     _spaced,
     _entities,
     _diffed,

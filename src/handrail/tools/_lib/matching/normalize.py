@@ -17,7 +17,8 @@ from handrail.core.text.invisible import FORMAT_CHARACTERS
 SINGLE: Final = "\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4"
 DOUBLE: Final = "\u201c\u201d\u201e\u201f\u2033"
 DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
-UNSEEN: Final = "".join(map(chr, sorted(FORMAT_CHARACTERS)))
+# Variation selectors choose between the text and the picture of a sign.
+UNSEEN: Final = "".join(map(chr, sorted({*FORMAT_CHARACTERS, 0xFE0E, 0xFE0F})))
 _FOLDED: Final = (
     {ord(char): "'" for char in SINGLE}
     | {ord(char): '"' for char in DOUBLE}

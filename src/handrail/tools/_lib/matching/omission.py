@@ -1,5 +1,5 @@
-"""Detects new texts that omit lines: dots in place of lines of the old text, which would be
-deleted.
+"""New texts that leave lines out: dots, or a comment that says so, where the old text has lines, which
+would be deleted.
 """
 
 from __future__ import annotations
@@ -13,6 +13,11 @@ from handrail.core.names.caller_words import arg_name
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.matching.ellipsis import is_elision
 from handrail.tools._lib.matching.lines import LineOp, diff_lines
+from handrail.tools._lib.matching.omission_words import (
+    hints_at_omission,
+    may_leave_out,
+    says_left_out,
+)
 
 # Fewer lines than this may really become a line of dots, such as a stub or a remark.
 _LEAST_OMITTED: Final = 2
@@ -50,14 +55,19 @@ def find_omission(old: str, new: str, path: str) -> str | None:
 
     Dots that are code or text in the language of the file do not count.
     """
+    if not ("..." in new or "…" in new or may_leave_out(new)):
+        return None
     before, after = old.split("\n"), new.split("\n")
-    if not any(map(_is_omission, after)):
+    leaves_out = {line for line in after if _is_omission(line) or says_left_out(line, path)}
+    hints = {line for line in after if hints_at_omission(line, path)}
+    if not leaves_out and not hints:
         return None
     suffix = PurePosixPath(path).suffix.lower()
     omitted = 0
     for gap in _gaps(diff_lines(before, after).ops):
         for at, line in enumerate(gap.new, gap.first):
-            if _is_omission(line) and not (
+            means_lines = line in leaves_out or (line in hints and _replaces_lines(gap, line))
+            if means_lines and not (
                 _is_known(line, before) or _is_content(before, after, at, gap, suffix)
             ):
                 omitted += sum(bool(deleted.strip()) for deleted in gap.gone)
@@ -98,6 +108,13 @@ def _gaps(ops: Sequence[LineOp]) -> Iterator[_Gap]:
             yield _Gap(deleted, new, index - 1 - len(new), beside=True)
             deleted, new, has_kept = [], [], True
     yield _Gap(deleted, new, index - len(new), beside=has_kept)
+
+
+def _replaces_lines(gap: _Gap, line: str) -> bool:
+    """Whether a line is the last new one where more lines go than other ones come."""
+    new = [one for one in gap.new if one.strip()]
+    gone = sum(bool(one.strip()) for one in gap.gone)
+    return new[-1] == line and gone - (len(new) - 1) >= _LEAST_OMITTED
 
 
 def _is_known(line: str, before: Sequence[str]) -> bool:

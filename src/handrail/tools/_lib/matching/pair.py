@@ -16,6 +16,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
 from handrail.tools._lib.matching.candidates import Tier, find_candidates_over
 from handrail.tools._lib.matching.ellipsis import find_elided
+from handrail.tools._lib.matching.escape_repairs import Repair
 from handrail.tools._lib.matching.exact import (
     FoundEdit,
     Match,
@@ -26,7 +27,7 @@ from handrail.tools._lib.matching.exact import (
     list_matches,
 )
 from handrail.tools._lib.matching.indent_mapping import map_indents
-from handrail.tools._lib.matching.input_repairs import Repair, find_repairs
+from handrail.tools._lib.matching.input_repairs import find_repairs
 from handrail.tools._lib.matching.lines import (
     FileLines,
     LineBlock,
@@ -203,14 +204,14 @@ def _repair(lines: FileLines, repair: Repair, loosest: Tier) -> Placement | None
     return placed
 
 
-def _inside_line(lines: FileLines, repairs: Sequence[list[Repair]]) -> FoundEdit | None:
-    """Return the edit of a repaired text that is part of a line and occurs once."""
+def _inside_line(lines: FileLines, undone: Sequence[list[Repair]]) -> FoundEdit | None:
+    """A repaired text that is a part of a line, and is in one place."""
     for repair in [
-        repair for alternatives in repairs for repair in alternatives if repair.line is None
+        one for several in undone for one in several if one.line is None and not one.whole
     ]:
-        edit = find_exact(lines.file, lines.path, repair.old, repair.new)
-        if edit is not None and repair.old != repair.new:
-            return FoundEdit(edit.splices, "repaired+exact", f"{repair.how} undone")
+        found = find_exact(lines.file, lines.path, repair.old, repair.new)
+        if found is not None and repair.old != repair.new:
+            return FoundEdit(found.splices, "repaired+exact", f"{repair.how} undone")
     return None
 
 

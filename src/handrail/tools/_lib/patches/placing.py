@@ -28,6 +28,7 @@ from handrail.tools._lib.matching.lines import (
     diff_lines,
     diff_texts,
 )
+from handrail.tools._lib.matching.omission import find_omission
 from handrail.tools._lib.matching.pair import is_applied_at
 from handrail.tools._lib.matching.placement import (
     Placement,
@@ -164,7 +165,10 @@ def place_hunk(file: FileLines, hunk: PatchHunk) -> PlacedHunk:
     if hunk.changes_endings:
         raise malformed_problem("it changes only how lines end, which a patch cannot do here")
     hunk = with_lost_marks(hunk, file)
-    # Blank lines alone are no evidence; then only the exact line counts.
+    said = find_omission("\n".join(hunk.old), "\n".join(hunk.new), file.path)
+    if said is not None:
+        raise malformed_problem(f"{said!r} stands for lines that it would delete")
+    # Blank lines alone are no evidence; then only the exact line is.
     blank = hunk.old and not any(text.strip() for text in hunk.old)
     hints = PlacementHints(hunk.line if blank else None, hunk.anchors, at_end=hunk.at_end)
     if hunk.numbered and hunk.line is not None and not hunk.anchors:

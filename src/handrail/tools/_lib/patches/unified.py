@@ -75,6 +75,10 @@ class _DiffSection:
         if is_null_name(old) and is_null_name(new):
             raise malformed_problem("both names of a file in the patch are /dev/null")
         if is_null_name(old) or ("new file mode" in self.notes and not is_null_name(new)):
+            if self.hunks and not any(line.sign == "+" for one in self.hunks for line in one.lines):
+                raise malformed_problem(
+                    f"the patch creates {new!r} and has no `+` before its lines"
+                )
             return self._patch(Action.CREATE, "", shared or new or old, prefixed=not shared)
         if is_null_name(new) or "deleted file mode" in self.notes:
             return self._patch(Action.DELETE, shared or old, "", prefixed=not shared)

@@ -1,0 +1,101 @@
+"""New texts that carry the marks of how they were passed on, where the old text has none.
+
+Taken literally they would write line numbers, diff marks or a fence into the file. Each check needs
+a line of the old text behind such a mark, so that a text about such marks can be written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Final
+
+from handrail.core.names.caller_words import arg_name
+from handrail.core.problems import ProblemRaised
+
+_NUMBERED: Final = re.compile(r"[ \t]*L?(\d+)(?:\t|[ \t]*→|[ \t]?[|│][ ]?|:[ ])(?P<text>.*)")
+_SEARCH: Final = re.compile(r"<{5,9}(?:[ ]?SEARCH| .*)?")
+_REPLACE: Final = re.compile(r">{5,9}(?:[ ]?REPLACE| .*)?")
+_DIVIDER: Final = re.compile(r"={5,9}")
+_FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})[\w+#.-]*[ \t]*")
+_PROSE: Final = frozenset(
+    {".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".org", ".ipynb", ".qmd", ".rmd", ""}
+)
+
+
+def refuse_marked(old: str, new: str, path: str) -> None:
+    """Raise `invalid_arguments` if only the new text has such marks."""
+    before, after = old.split("\n"), [line for line in new.split("\n") if line.strip()]
+    known = {line.strip() for line in before if line.strip()}
+    if not after or not known:
+        return
+    prose = PurePosixPath(path).suffix.lower() in _PROSE
+    for what, is_marked in _CHECKS.items():
+        if prose and is_marked is not _has_numbers:
+            # A document may show a diff.
+            continue
+        if is_marked(after, known) and not is_marked([*filter(str.strip, before)], known):
+            raise _problem(what)
+    if not prose and _is_fenced(after) and not any(map(_FENCE.fullmatch, before)):
+        raise _problem("a code fence around it")
+
+
+def _problem(what: str) -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        f"{arg_name('new_string')} has {what}, which {arg_name('old_string')} has not, and which would be "
+        "written to the file",
+        hint="give the new text exactly as it should stand in the file",
+        field="new_string",
+    )
+
+
+def _has_numbers(lines: Sequence[str], known: set[str]) -> bool:
+    found = [_NUMBERED.fullmatch(line) for line in lines]
+    marked = [one for one in found if one is not None]
+    if len(marked) < 2 or len(marked) != len(found):
+        return False
+    steps = [int(after[1]) - int(above[1]) for above, after in pairwise(marked)]
+    return all(0 < step <= 3 for step in steps) and any(
+        one["text"].strip() in known for one in marked
+    )
+
+
+def _has_conflict(lines: Sequence[str], known: set[str]) -> bool:
+    kinds = [
+        next((kind for kind in (_SEARCH, _DIVIDER, _REPLACE) if kind.fullmatch(line.strip())), None)
+        for line in lines
+    ]
+    return [kind for kind in kinds if kind is not None] == [_SEARCH, _DIVIDER, _REPLACE]
+
+
+def _has_diff_marks(lines: Sequence[str], known: set[str]) -> bool:
+    signs = {line[0] for line in lines}
+    gone = [line[1:].strip() for line in lines if line[0] == "-"]
+    literal = {line for line in lines if line.strip() in known}
+    return (
+        {"-", "+"} <= signs <= {"-", "+", " ", "\t"}
+        and all(line in known for line in gone)
+        and not any(line[0] in "+-" for line in literal)
+    )
+
+
+def _has_escaped_lines(lines: Sequence[str], known: set[str]) -> bool:
+    if len(lines) != 1 or "\\n" not in lines[0]:
+        return False
+    return any(part.strip() in known for part in re.split(r"(?<!\\)\\n", lines[0]))
+
+
+def _is_fenced(lines: Sequence[str]) -> bool:
+    opening = _FENCE.fullmatch(lines[0])
+    return opening is not None and len(lines) > 2 and lines[-1].strip() == opening[1]
+
+
+_CHECKS: Final[dict[str, Callable[[Sequence[str], set[str]], bool]]] = {
+    "line numbers": _has_numbers,
+    "the marks of a search and a replacement": _has_conflict,
+    "the marks of a diff": _has_diff_marks,
+    "line feeds as a backslash and an n": _has_escaped_lines,
+}

@@ -1,0 +1,114 @@
+"""Comments that say in words, without dots, that lines are left out.
+
+Only the deleted lines beside such a comment make it an omission: alone, most of these words are an
+ordinary comment. Among new code, a sentence that says more than that is one too; in place of deleted
+lines, one of the words is enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Final
+
+_MAX_LINE: Final = 120
+_PROSE: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".org"})
+# Most new texts have none of these words, and are looked at no further.
+_TELLING: Final = re.compile(
+    r"unchanged|untouched|unmodified|same|remain|rest|existing|previous|original|other|omitted"
+    r"|elided|snip|truncated|before|above|brevity|as[ -]is|no change|not changed|everything|continue"
+    r"|unverändert|restlich|übrige|inchangé|le reste|sans changement|sin cambios|resto d[eo]|existente"
+    r"|inalterad|invariat|immutat|без изменений|остальн|不变|不變|其余|其餘|剩余|省略|変更なし|残り"
+    r"|既存|나머지|동일|기존",
+    re.IGNORECASE,
+)
+_MOST_WORDS: Final = 8
+_MARKED: Final = re.compile(
+    r"\{?/\*+|//+!?|#+|--+|;+|%+|<!--+|\(\*|\*+|\{-|\{#|<%--|@\*|!|\"{3}|'{1,3}|rem\b|dnl\b",
+    re.IGNORECASE,
+)
+_HIDDEN: Final = re.compile(r"<!--+|\{/\*+")
+_CLOSING: Final = re.compile(r"(?:\*+/\}?|--+%?>|\*\)|-\}|#\}|\*@|\"{3}|'{3}|[#*/-]+)\s*$")
+_BRACKETED: Final = re.compile(r"[\[(<{](?P<words>[^\[\](){}<>]*)[\])>}]")
+_EDGES: Final = " \t.,:;!…-=_*~()[]{}<>"
+
+_WHOSE: Final = r"(?:(?:all|of|the|your|this|that|my|our|its|their)\s+)*"
+_LEFT: Final = r"(?:existing|previous|original|current|old|prior|other|others|remaining|same)"
+_STATE: Final = r"""(?:
+    (?:(?:is|are|was|were|remains?|stays?|kept|keeps?|left|continues?|goes|go|follows?)\s+)*
+    (?:
+        (?:completely\s+|entirely\s+|exactly\s+)?(?:unchanged|untouched|unmodified|identical|intact|alone)
+        | (?:exactly\s+)?(?:the\s+)?same(?:\s+(?:as|like)\s+{whose}(?:before|above|original|previous|now))?
+        | as\s*-?\s*(?:before|above|is|was|(?:it|they)\s+(?:is|are|was|were)|in\s+{whose}original)
+        | omitted | elided | skipped | truncated | snipped | not\s+shown | here | above | below
+    )
+    (?:\s+(?:as\s+(?:before|is)|from\s+before|for\s+(?:brevity|clarity)|here|below|above))*
+)""".replace("{whose}", _WHOSE)
+_THING: Final = r"""(?:
+    (?:source\s+)?code | file | functions? | methods? | class(?:es)? | implementations? | contents?
+    | lines? | logic | body | blocks? | statements? | cases? | branches | fields? | entries | items
+    | keys | values | columns | rules | steps | tests? | imports? | routes? | handlers? | markup
+    | definitions? | declarations? | properties | props | styles? | text | queries | query | page
+    | component | template | config(?:uration)? | settings | options | section | document | script
+    | module | program | loop | stuff | parts? | checks | arguments | parameters | everything
+    | jsx | html | elements? | nodes | children | attributes | rows | state | variables | constants
+    | types | exports
+)"""
+_ANY: Final = r"(?:\s+[\w'`]+){0,3}"
+
+
+@cache
+def _compiled() -> Callable[[str], bool]:
+    # Compiled on first use: it takes milliseconds, and most processes never need it.
+    rest = rf"{_WHOSE}(?:rest|remainder)(?:\s+of{_ANY}(?:\s+{_THING})?)?"
+    listed = rf"{_WHOSE}{_LEFT}(?:\s+{_LEFT})?(?:\s+[\w'`]+)?\s+{_THING}(?:\s+{_THING})?"
+    regex = re.compile(
+        rf"""(?:and\s+)?(?:
+            {rest}(?:[\s,:(-]+{_STATE})?
+            | {listed}(?:[\s,:(-]+{_STATE})?
+            | {_WHOSE}{_LEFT}(?:\s+[\w'`]+){{1,2}}[\s,:(-]+{_STATE}
+            | {_WHOSE}{_THING}[\s,:(-]+{_STATE} | (?!(?:here|above|below)\b){_STATE}
+            | everything(?:\s+else)?[\s,:(-]+{_STATE}
+            | (?:keep|leave|retain|preserve|insert|include)s?\s+(?:{rest}|{listed}|everything(?:\s+else)?
+              |{_WHOSE}{_LEFT})(?:[\s,:(-]+{_STATE})?
+            | no\s+(?:other\s+|further\s+)?changes?(?:\s+(?:here|below|above|needed|required))*
+            | (?:identical|same)\s+(?:to|as)\s+{_WHOSE}(?:before|above|original|previous|old)(?:\s+{_THING})?
+            | snip(?:ped)? | truncated | for\s+brevity
+        )\)?""",
+        re.VERBOSE | re.IGNORECASE,
+    )
+    return lambda words: regex.fullmatch(words) is not None
+
+
+def may_leave_out(text: str) -> bool:
+    """Whether any line of a text can be such a comment; cheap."""
+    return _TELLING.search(text) is not None
+
+
+def says_left_out(line: str, path: str) -> bool:
+    """Whether a line is a comment, or words in brackets, that say nothing else than that."""
+    words = _comment_words(line, path)
+    return words is not None and _compiled()(words)
+
+
+def hints_at_omission(line: str, path: str) -> bool:
+    """Whether a line is a short comment with one of the words; in place of lines, it means them."""
+    words = _comment_words(line, path)
+    return words is not None and len(words.split()) <= _MOST_WORDS
+
+
+def _comment_words(line: str, path: str) -> str | None:
+    if len(line) > _MAX_LINE or not may_leave_out(line):
+        return None
+    text = line.strip()
+    prose = PurePosixPath(path).suffix.lower() in _PROSE
+    mark = (_HIDDEN if prose else _MARKED).match(text)
+    if mark is not None:
+        text = _CLOSING.sub("", text[mark.end() :])
+    elif (inside := _BRACKETED.fullmatch(text)) is not None:
+        text = inside["words"]
+    else:
+        return None
+    return re.sub(r"\s+", " ", text.strip(_EDGES))

@@ -1,0 +1,47 @@
+"""Comments that say without dots that lines are left out, and comments with the same words."""
+
+import pytest
+
+from handrail.tools._lib.matching.omission import find_omission
+
+BODY = "def work(job):\n    check(job)\n    first(job)\n    second(job)\n    third(job)\n    return job\n"
+SAID = """
+# rest of the function stays the same | # existing code | // rest unchanged | # (unchanged)
+# the remaining lines stay as they are | # keep the rest as is | # same as before | [rest of file]
+# code omitted for brevity | # everything else stays the same | <!-- existing content -->
+{/* existing JSX */} | # [unchanged code] | # the code below is not changed | # and the rest stays
+# Rest bleibt unverändert | # le reste est inchangé | # 其余代码保持不变 | # resto del código sin cambios
+"""
+SENTENCES = """
+# The rest of the queue stays in order. | # existing rows are kept | # Same origin requests only
+# keep existing connections open for reuse | # remaining time in seconds | # see above for why
+# unchanged files are skipped by the cache | # other | # TODO: remaining error cases need tests
+"""
+
+
+def split(text):
+    return [one.strip() for line in text.strip().split("\n") for one in line.split("|")]
+
+
+@pytest.mark.parametrize("comment", split(SAID))
+def test_a_comment_in_place_of_lines_means_them(comment):
+    new = f"def work(job, log):\n    check(job)\n    {comment}\n"
+
+    assert find_omission(BODY, new, "a.py") == comment
+
+
+@pytest.mark.parametrize("comment", split(SENTENCES))
+def test_a_sentence_above_new_code_is_a_comment(comment):
+    new = f"def work(job, log):\n    check(job)\n    {comment}\n    return run(job)\n"
+
+    assert find_omission(BODY, new, "a.py") is None
+
+
+def test_a_comment_that_the_old_text_has_is_no_omission():
+    old = "a()\n# unchanged\nb()\nc()\nd()\n"
+
+    assert find_omission(old, "a()\n# unchanged\n", "a.py") is None
+
+
+def test_a_heading_of_a_document_is_no_comment():
+    assert find_omission("a\nb\nc\n", "# Rest of the guide\n", "a.md") is None
