@@ -32,8 +32,10 @@ _JSON: Final = re.compile(r'\\(["\\/nrtbf]|u[0-9a-fA-F]{4})')
 _MEANT: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 # Letters beyond ASCII; what has a surrogate is not read.
 _CODE: Final = re.compile(r"(?<!\\)\\u((?!00[0-7])(?![dD][89a-fA-F])[0-9a-fA-F]{4})")
-# Signs that mean something in a shell, in Markdown or in JSON, and are escaped there.
-_ALSO_ESCAPED: Final = "$/_*#[]()<>{}!&|~"
+# Signs that are escaped in Markdown, LaTeX or JSON, and mean nothing else in a pattern.
+_ALSO_ESCAPED: Final = "/_#<>!&~"
+_IN_PATTERNS: Final = "*[](){}|"
+_VARIABLE: Final = re.compile(r"\$(?=[{(A-Za-z_])")
 _LEADING_TABS: Final = re.compile(r"^(?:\\t)+", re.MULTILINE)
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|' + r"(?<!\w)'(?:[^'\\\n]|\\.)*'")
 
@@ -90,7 +92,7 @@ def _different(old: str, new: str) -> str:
 def repair_escaped_quotes(old: str, new: str) -> Iterator[Repair]:
     """Quotes that all have a backslash before them, and backslashes that are all doubled."""
     marks = [mark for mark in "\"'`" if _all_escaped(mark, old)]
-    others = [mark for mark in _ALSO_ESCAPED if _all_escaped(mark, old)]
+    others = [mark for mark in _other_signs(old) if _all_escaped(mark, old)]
     for some, how in ((marks, "escaped quotes"), (marks + others, "escaped signs")):
         fresh = _unescaped_new(some, old, new) if some else None
         if fresh is not None and (some is marks or others):
@@ -162,6 +164,14 @@ def _certain(made: str, new: str, old: str) -> bool:
 
 def _balanced(line: str) -> bool:
     return "\\n" not in line and line.count('"') % 2 == 0 and line.count("'") % 2 == 0
+
+
+def _other_signs(old: str) -> str:
+    """The signs whose backslash is one too many, where they can be part of no pattern."""
+    signs = _ALSO_ESCAPED
+    if old.count("$") == len(_VARIABLE.findall(old)):
+        signs += "$"
+    return signs if any(mark in old for mark in "\"'/") else signs + _IN_PATTERNS
 
 
 def _all_escaped(mark: str, text: str) -> bool:

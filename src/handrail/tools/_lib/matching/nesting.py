@@ -21,6 +21,7 @@ _MEANING: Final = _YAML | frozenset(
     | {".styl", ".gd", ".fs", ".fsx", ".elm"}
 )
 _STRING: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|#.*")
+_QUOTES: Final = re.compile(r"\"{3}|'{3}")
 _TABS: Final = (4, 2, 8)
 
 
@@ -55,17 +56,21 @@ def _statements(
     file: FileLines, old: Sequence[LineOp], lines: Sequence[int | None]
 ) -> Iterator[tuple[str, str]]:
     """The lines that begin a statement, in the call and in the file."""
-    opened = 0
+    opened, quoted, continued = 0, False, False
     for at, (op, line) in enumerate(zip(old, lines, strict=True)):
         text = op.text
         if line is None or not text.strip() or text.lstrip().startswith("#"):
             continue
-        code = _STRING.sub("", text)
+        inside = quoted
+        quoted = quoted != (len(_QUOTES.findall(text)) % 2 == 1)
+        code = "" if inside else _STRING.sub("", text)
         # Text from inside a line has no indentation on its first line.
         cut = at == 0 and text == text.lstrip() != file.texts[line]
-        if opened <= 0 and code.lstrip()[:1] not in (")", "]", "}") and not cut:
+        if opened <= 0 and not inside and code.lstrip()[:1] not in (")", "]", "}") and not cut:
             yield text, file.texts[line]
         opened = max(opened, 0) + sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
+        opened += code.rstrip().endswith("\\") - continued
+        continued = code.rstrip().endswith("\\")
 
 
 def _depth(text: str, tab: int, listed: bool) -> int:

@@ -22,6 +22,7 @@ _DIVIDER: Final = re.compile(r"={5,9}")
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})[\w+#.-]*[ \t]*")
 _PROSE: Final = frozenset(
     {".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".org", ".ipynb", ".qmd", ".rmd", ""}
+    | {".csv", ".tsv", ".tex", ".sty", ".cls", ".diff", ".patch"}
 )
 
 
@@ -29,16 +30,13 @@ def refuse_marked(old: str, new: str, path: str) -> None:
     """Raise `invalid_arguments` if only the new text has such marks."""
     before, after = old.split("\n"), [line for line in new.split("\n") if line.strip()]
     known = {line.strip() for line in before if line.strip()}
-    if not after or not known:
+    if not after or not known or PurePosixPath(path).suffix.lower() in _PROSE:
+        # A document may show a diff, or numbered lines.
         return
-    prose = PurePosixPath(path).suffix.lower() in _PROSE
     for what, is_marked in _CHECKS.items():
-        if prose and is_marked is not _has_numbers:
-            # A document may show a diff.
-            continue
         if is_marked(after, known) and not is_marked([*filter(str.strip, before)], known):
             raise _problem(what)
-    if not prose and _is_fenced(after) and not any(map(_FENCE.fullmatch, before)):
+    if _is_fenced(after) and not any(map(_FENCE.fullmatch, before)):
         raise _problem("a code fence around it")
 
 

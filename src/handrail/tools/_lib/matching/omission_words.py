@@ -16,12 +16,21 @@ from typing import Final
 _MAX_LINE: Final = 120
 _PROSE: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".org"})
 # Most new texts have none of these words, and are looked at no further.
-_TELLING: Final = re.compile(
-    r"unchanged|untouched|unmodified|same|remain|rest|existing|previous|original|other|omitted"
-    r"|elided|snip|truncated|before|above|brevity|as[ -]is|no change|not changed|everything|continue"
+_STRONG: Final = re.compile(
+    r"unchanged|untouched|unmodified|same (?:as|code|implementation|logic)|\bremain|\brest\b|existing"
+    r"|omitted|elided|\bsnip|as before|brevity|as[ -]is\b|no (?:other |further |more )?changes?\b|not changed|continues?\b"
     r"|unverändert|restlich|übrige|inchangé|le reste|sans changement|sin cambios|resto d[eo]|existente"
     r"|inalterad|invariat|immutat|без изменений|остальн|不变|不變|其余|其餘|剩余|省略|変更なし|残り"
     r"|既存|나머지|동일|기존",
+    re.IGNORECASE,
+)
+_TELLING: Final = re.compile(
+    rf"{_STRONG.pattern}|same|previous|original|other|before|above|everything|truncated",
+    re.IGNORECASE,
+)
+# A comment about lines that are gone on purpose.
+_GONE: Final = re.compile(
+    r"remov|delet|moved|drop|replac|deprecat|no longer|\bsee\b|\bnow\b|instead|\bwas\b|\bwere\b",
     re.IGNORECASE,
 )
 _MOST_WORDS: Final = 8
@@ -73,7 +82,7 @@ def _compiled() -> Callable[[str], bool]:
             | everything(?:\s+else)?[\s,:(-]+{_STATE}
             | (?:keep|leave|retain|preserve|insert|include)s?\s+(?:{rest}|{listed}|everything(?:\s+else)?
               |{_WHOSE}{_LEFT})(?:[\s,:(-]+{_STATE})?
-            | no\s+(?:other\s+|further\s+)?changes?(?:\s+(?:here|below|above|needed|required))*
+            | no\s+(?:other\s+|further\s+|more\s+)?changes?(?:\s+(?:here|below|above|needed|required)|\s+in{_ANY})*
             | (?:identical|same)\s+(?:to|as)\s+{_WHOSE}(?:before|above|original|previous|old)(?:\s+{_THING})?
             | snip(?:ped)? | truncated | for\s+brevity
         )\)?""",
@@ -96,7 +105,9 @@ def says_left_out(line: str, path: str) -> bool:
 def hints_at_omission(line: str, path: str) -> bool:
     """Whether a line is a short comment with one of the words; in place of lines, it means them."""
     words = _comment_words(line, path)
-    return words is not None and len(words.split()) <= _MOST_WORDS
+    if words is None or len(words.split()) > _MOST_WORDS:
+        return False
+    return _STRONG.search(words) is not None and _GONE.search(words) is None
 
 
 def _comment_words(line: str, path: str) -> str | None:
