@@ -211,6 +211,15 @@ def test_a_call_that_could_not_be_answered_is_refused(broken):
     assert "id or no name" in caught.value.problem.message
 
 
+def test_a_function_call_without_an_id_is_not_taken_for_the_end():
+    call = {"name": "grep", "arguments": "{}"}
+
+    with pytest.raises(ProblemRaised) as caught:
+        read_calls({"role": "assistant", "content": None, "function_call": call})
+
+    assert caught.value.problem.code == "invalid_arguments"
+
+
 # --- answering ----------------------------------------------------------------------------
 
 PNG = Image("image/png", b"\x89PNG")

@@ -115,6 +115,10 @@ def _from_chat(message: Any) -> RequestedCalls:
     calls = get(message, "tool_calls")
     if get(message, "role") != "assistant" or not isinstance(calls or [], list | tuple):
         raise _unknown_shape(message)
+    legacy = get(message, "function_call")
+    if legacy is not None and not calls:
+        # It has no id to answer it by, and to ignore it would end the conversation.
+        raise messages.CALL_WITHOUT_ID.error(call_id=None, name=get(legacy, "name"))
     return _from_functions(calls or ())
 
 
