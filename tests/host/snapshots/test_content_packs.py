@@ -4,9 +4,18 @@ import hashlib
 import os
 
 import pytest
+from tests.support.handles import open_handles
 
 from handrail.host.snapshots import content_packs
 from handrail.host.snapshots.content_packs import ContentPacks
+
+
+@pytest.fixture(autouse=True)
+def descriptors():
+    """Every test leaves no file open."""
+    before = open_handles()
+    yield
+    assert open_handles() - before == set()
 
 
 def digest(data):

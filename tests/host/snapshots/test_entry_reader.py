@@ -5,8 +5,11 @@ import os
 import stat
 
 import pytest
+from tests.support.handles import open_handles
 
-from handrail.core.ports.snapshots import SnapshotLimits
+from handrail.core.places import Form
+from handrail.core.ports.snapshots import EntryChange, FileState, SnapshotLimits
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import (
     LONGEST_TARGET,
@@ -16,9 +19,21 @@ from handrail.host.snapshots.entries import (
     TreeIndex,
     file_signature,
 )
-from handrail.host.snapshots.entry_reader import EntryReader, SnapshotServices
+from handrail.host.snapshots.entry_reader import (
+    EntryReader,
+    SnapshotServices,
+    find_other_names,
+)
 
 LATER = 2 * 10**18
+
+
+@pytest.fixture(autouse=True)
+def descriptors():
+    """Every test leaves no file open."""
+    before = open_handles()
+    yield
+    assert open_handles() - before == set()
 
 
 @pytest.fixture
@@ -200,7 +215,7 @@ def test_a_copy_that_fails_says_why(tree, read, error, what):
 def test_progress_is_reported_every_few_hundred_files(tree, tmp_path):
     told = []
     services = SnapshotServices(
-        ContentStore(tmp_path / "c", tmp_path / "p"),
+        ContentStore(tmp_path / "c"),
         SnapshotLimits(),
         frozenset(),
         StorageUsage(),
@@ -216,3 +231,45 @@ def test_progress_is_reported_every_few_hundred_files(tree, tmp_path):
         os.close(handle)
 
     assert told == [256, 512]
+
+
+def change(rel, gone=True, root=0):
+    state = FileState(Form.FILE, 0o644, 1, "x", "", 1, 1)
+    return EntryChange(root, rel, state, None if gone else state)
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_other_names_of_a_removed_file_are_found(tree, everywhere):
+    (tree / "sub").mkdir()
+    (tree / ".git").mkdir()
+    (tree / "a").write_text("x")
+    (tree / "other").write_text("x")
+    names = ["b", "sub/c", ".git/d"]
+    for name in names:
+        os.link(tree / "a", tree / name)
+    info = os.lstat(tree / "a")
+    index = TreeIndex(StorageUsage())
+    index.linked = dict.fromkeys(("a", "b", "sub/c", "gone"), (info.st_dev, info.st_ino))
+    (tree / "a").unlink()
+    handle = os.open(tree, os.O_RDONLY)
+    try:
+        deltas = [change("a"), change("gone"), change("other"), change("b", gone=False)]
+        found = find_other_names(
+            deltas, [index], [RootHandle(str(tree), handle)], everywhere=everywhere
+        )
+        assert find_other_names([change("other")], [index], [], everywhere=everywhere) == {}
+    finally:
+        os.close(handle)
+
+    assert set(found) == {(0, "a"), (0, "gone")}
+    assert sorted(found[0, "a"][2]) == [(0, "b"), (0, "sub/c")]
+    assert found[0, "a"][:2] == (info.st_dev, info.st_ino)
+
+
+def test_a_few_other_names_are_enough():
+    index = TreeIndex(StorageUsage())
+    index.linked = {f"n{at}": (1, 2) for at in range(9)}
+
+    found = find_other_names([change("n0")], [index], [], everywhere=False)
+
+    assert found[0, "n0"][2] == tuple((0, f"n{at}") for at in range(1, 5))

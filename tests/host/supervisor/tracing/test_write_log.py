@@ -5,6 +5,7 @@ import os
 from types import SimpleNamespace
 
 import pytest
+from tests.support.handles import open_handles
 
 from handrail.host.supervisor.tracing import write_log
 from handrail.host.supervisor.tracing.traced_syscalls import PathArgument, TracedSyscall
@@ -19,6 +20,14 @@ CALLS = {
     FOLLOWS: TracedSyscall((PathArgument(0, follows=True),)),
 }
 MISSING = 999
+
+
+@pytest.fixture(autouse=True)
+def descriptors():
+    """Every test leaves no file open."""
+    before = open_handles()
+    yield
+    assert open_handles() - before == set()
 
 
 class KnownMemory:
