@@ -225,7 +225,7 @@ def test_progress_is_reported_every_few_hundred_files(tree, tmp_path):
     reader, info = EntryReader(services, None, LATER), os.lstat(tree / "a")
     handle = os.open(tree, os.O_RDONLY)
     try:
-        for _ in range(600):
+        for _ in range(513):
             reader.read("", handle, "a", info)
     finally:
         os.close(handle)
