@@ -5,7 +5,7 @@ and the user where the verdict says so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.footprint import Footprint
@@ -67,7 +67,8 @@ def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
     )
 
 
-class PolicyServices(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PolicyServices:
     """The policy objects of a session."""
 
     clearance: Clearance
@@ -159,7 +160,8 @@ class Foresight(NamedTuple):
     unasked: bool
 
 
-class AgentPolicy(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AgentPolicy:
     """The policy for the calls of models and of programs that act for them."""
 
     services: PolicyServices

@@ -5,7 +5,8 @@ nowhere else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from handrail.core.results import ToolResult
 from handrail.engine.batch.locks import Locks
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from handrail.core.events import Listener
 
 
-class Pipeline(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pipeline:
     """Carries out the prepared calls of one session."""
 
     recorder: Recorder

@@ -7,7 +7,8 @@ never checks who the caller is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from handrail.core.plan import Plan
 from handrail.core.tool import Tool
@@ -54,7 +55,8 @@ class CallPolicy(Protocol):
         """Count what the call used of its quotas, however it ended."""
 
 
-class Principal(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Principal:
     """The caller of a call."""
 
     policy: CallPolicy

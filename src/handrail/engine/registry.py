@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -44,7 +45,8 @@ class ToolOrigin(StrEnum):
 ToolResolver = Callable[[str], Tool[Any] | None]
 
 
-class ArgumentSpec(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ArgumentSpec:
     """The arguments of a tool, computed once when it is registered."""
 
     model: type[BaseModel]
@@ -63,7 +65,8 @@ class ArgumentSpec(NamedTuple):
         return self.lazy_schema.value
 
 
-class FootprintSpec(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FootprintSpec:
     """What calls of a tool touch, computed once when it is registered."""
 
     effects: Effects
@@ -77,7 +80,8 @@ class FootprintSpec(NamedTuple):
     reads_only: bool
 
 
-class ToolEntry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ToolEntry:
     """A registered tool with what every call of it needs."""
 
     tool: Tool[Any]
@@ -187,7 +191,7 @@ class Registry:
         entry = self.entry(name)
         if entry is None:
             raise ToolNotFoundError(name)
-        self._entries[name] = entry._replace(attempts=_attempts(entry.tool, attempts))
+        self._entries[name] = replace(entry, attempts=_attempts(entry.tool, attempts))
         self.version += 1
 
     def unregister(self, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.core.context import Session
@@ -39,7 +40,8 @@ class SessionServices(NamedTuple):
     close: Callable[[], Awaitable[None]]
 
 
-class ToolServices(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ToolServices:
     """The tools of a runtime: which exist, how they are declared, how calls are prepared."""
 
     registry: Registry
@@ -48,7 +50,8 @@ class ToolServices(NamedTuple):
     todos: TodoList
 
 
-class CallServices(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CallServices:
     """What carries out the calls of a runtime."""
 
     runner: IdempotentRunner

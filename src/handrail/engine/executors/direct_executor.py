@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, get_args
 
 from handrail.core.plan import Plan
 from handrail.core.results import NO_META, Modifier, Output, Status
@@ -13,6 +14,9 @@ from handrail.engine.executors.retry import retry
 from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.recording.recorder import Recorder
 from handrail.engine.timing import DeadlineTimer
+
+# As a tuple, because an instance takes longer to compare with a union.
+_MODIFIERS: Final = get_args(Modifier)
 
 
 def check_output(output: Output | None, meta: Mapping[str, Any] | None = None) -> Outcome:
@@ -26,7 +30,7 @@ def check_output(output: Output | None, meta: Mapping[str, Any] | None = None) -
     ):
         output = _with_tuples(output)
     for one in output.modifiers:
-        if not isinstance(one, Modifier):
+        if not isinstance(one, _MODIFIERS):
             raise TypeError(
                 f"its modifiers are {output.modifiers!r:.200}, which are not all modifiers"
             )
@@ -56,7 +60,8 @@ class Executor(Protocol):
         """Return the outcome; None if the call must be cleared again."""
 
 
-class DirectExecutor(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DirectExecutor:
     """Runs the tool; repeats it if it is idempotent and the failure is transient."""
 
     recorder: Recorder

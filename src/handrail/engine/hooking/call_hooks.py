@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from handrail.core.ports.machine import Files
@@ -85,8 +85,8 @@ class CallHooks:
         rewritten.origin = prepared.origin
         # The caller is answered in the names of the call that it made.
         parsed = prepared.parsed
-        rewritten.parsed = rewritten.parsed._replace(
-            words=parsed.words, caller_names=parsed.caller_names
+        rewritten.parsed = replace(
+            rewritten.parsed, words=parsed.words, caller_names=parsed.caller_names
         )
         return rewritten
 

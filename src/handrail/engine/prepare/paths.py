@@ -148,7 +148,7 @@ def check_agent_writes(prepared: PreparedCall) -> None:
     )
     if analysis is None or access is None or access.may(AgentAction.PATCH):
         return
-    prepared.scope = prepared.scope._replace(writes_nothing=True)
+    prepared.scope = replace(prepared.scope, writes_nothing=True)
     if analysis.effects.writes or analysis.unconfined:
         would = "leave the sandbox"
         if analysis.effects.writes:

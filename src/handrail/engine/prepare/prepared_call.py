@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.call import ToolCall
 from handrail.core.effects import Effects
@@ -36,7 +36,8 @@ class ExecutorKind(Enum):
     DIRECT = "direct"
 
 
-class ParsedArguments(NamedTuple):
+@dataclass(slots=True, eq=False)
+class ParsedArguments:
     """The arguments of a call in canonical names; written by parsing and validation."""
 
     # As the caller gave them, coerced where needed.
@@ -48,17 +49,18 @@ class ParsedArguments(NamedTuple):
     # Arguments that were accepted but have no effect.
     ignored: tuple[str, ...] = ()
     # Maps canonical names to the names that the caller used.
-    caller_names: Mapping[str, str] = {}
+    caller_names: Mapping[str, str] = field(default_factory=dict)
     # How the dialect begins a result: maps Handrail's first words to the dialect's.
-    result_prefixes: Mapping[str, str] = {}
+    result_prefixes: Mapping[str, str] = field(default_factory=dict)
     # The names in which the caller is answered; None means the canonical ones.
     words: CallerWords | None = None
 
 
-class CallScope(NamedTuple):
+@dataclass(slots=True, eq=False)
+class CallScope:
     """What a call touches; written by path resolution, and again when paths are re-resolved."""
 
-    places: Mapping[str, Place] = {}
+    places: Mapping[str, Place] = field(default_factory=dict)
     footprint: Footprint = NOTHING
     reads_only: bool = True
     risk: Risk = Risk.SAFE
@@ -69,9 +71,10 @@ class CallScope(NamedTuple):
     writes_nothing: bool = False
 
 
-@dataclass(slots=True)
 class CallOrigin:
-    """The origin of a call; written by the code that accepts calls."""
+    """The origin of a call; written by the code that accepts calls. A plain class, because most
+    calls leave most values at their defaults.
+    """
 
     # Whether the caller chose the id, so that a repeated call returns the recorded result.
     has_client_id: bool = False

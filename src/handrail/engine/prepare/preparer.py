@@ -11,7 +11,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 from handrail.core.call import ToolCall, check_call_id
 from handrail.core.context import Session
@@ -136,7 +137,8 @@ class Principals:
         return known
 
 
-class CallTarget(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CallTarget:
     """The tool that a name means, and how its arguments are translated."""
 
     view: View

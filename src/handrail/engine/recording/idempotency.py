@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -321,7 +321,8 @@ def _result_gone_problem(call_id: str, payload: Mapping[str, Any]) -> Problem:
     return messages.RESULT_GONE.fill(call_id=call_id, why=why)
 
 
-class IdempotentRunner(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class IdempotentRunner:
     """Runs each call id once. A repeated call gets the recorded result; a call with a used id and
     other arguments is refused as `duplicate_id`.
     """

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from handrail.core.context import Session, ToolContext, current_reads
 from handrail.core.names.caller_words import current_words
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("handrail")
 
 
-class RecorderOptions(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RecorderOptions:
     """How calls of a session are recorded."""
 
     dialect: str
