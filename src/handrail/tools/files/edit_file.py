@@ -42,7 +42,7 @@ from handrail.tools._lib.matching.exact import (
     replace_everywhere,
 )
 from handrail.tools._lib.matching.new_text import refuse_marked
-from handrail.tools._lib.matching.omission import find_omission, left_out_problem
+from handrail.tools._lib.matching.omission import find_omission, omission_problem
 from handrail.tools._lib.matching.pair import find_similar
 from handrail.tools._lib.matching.pattern import find_pattern
 from handrail.tools._lib.tool_base import (
@@ -160,15 +160,15 @@ def _edit(
             raise _add_edit_number(raised, index, edits) from raised
         steps.append(step)
         if index + 1 < len(edits):
-            current = ByteText(apply_splices(current.data, found.splices).tobytes(), file.form)
-    done = _composed(steps)
-    if all(file.data[one.start : one.end] == one.new for one in done.splices):
+            current = ByteText(apply_splices(current.data, step.splices).tobytes(), file.form)
+    composed = _compose(steps)
+    if all(file.data[splice.start : splice.end] == splice.new for splice in composed.splices):
         raise ProblemRaised(
             "invalid_arguments",
             f"the edits undo each other, so {place.path!r} would not change",
             field="edits",
         )
-    return _plan(place, seen, file, done)
+    return _plan(place, content, file, composed)
 
 
 class ComposedEdits(NamedTuple):
@@ -254,19 +254,19 @@ def _find_edit(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bo
             raise ambiguous_text_problem(
                 file, path, [splice.start for splice in splices], "the pattern"
             )
-        found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
-    elif (said := find_omission(old, new, path)) is not None:
-        raise left_out_problem(said, arg_name("old_string"))
+        edit_found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
+    elif (comment := find_omission(old, new, path)) is not None:
+        raise omission_problem(comment, arg_name("old_string"))
     elif edit.replace_all:
         edit_found = replace_everywhere(file, path, old, new, most) or _refuse_similar(
             file, path, edit
         )
     else:
-        found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
-        if not found.how:
+        edit_found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
+        if not edit_found.how:
             refuse_marked(old, new, path)
-    found = keep_mark(file, found)
-    if all(file.data[one.start : one.end] == one.new for one in found.splices):
+    edit_found = keep_mark(file, edit_found)
+    if all(file.data[splice.start : splice.end] == splice.new for splice in edit_found.splices):
         raise already_applied_problem(path)
     return edit_found
 

@@ -244,7 +244,7 @@ def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
     before = file.shown(file.data[start : match.start])
     if not before or before.strip():
         return match
-    whole = deleted or _restored(before, old.split("\n"), new.split("\n"))
+    whole = deleted or _has_whole_lines(before, old.split("\n"), new.split("\n"))
     return Match(start, match.end, match.endings) if whole else match
 
 

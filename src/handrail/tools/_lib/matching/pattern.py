@@ -48,8 +48,8 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
     text = _ShownMatch(FileLines(file, path))
     _check_steps(compiled.programsize * len(text.text), path)
     splices: list[Splice] = []
-    for found in compiled.finditer(text.text):
-        start, end = found.span()
+    for hit in compiled.finditer(text.text):
+        start, end = hit.span()
         if len(splices) == _MOST_MATCHES:
             raise ProblemRaised(
                 "too_large",
@@ -59,9 +59,9 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
             )
         if start < end:
             match = text.match(start, end)
-            put = _GROUP.sub(lambda one: found.group(names[one[1]]) or "", new)  # noqa: B023 - used at once
-            if (said := find_omission(found.group(0), put, path)) is not None:
-                raise left_out_problem(said, "the text that the pattern matches")
+            replacement = _GROUP.sub(lambda reference: hit.group(names[reference[1]]) or "", new)  # noqa: B023 - used at once
+            if (comment := find_omission(hit.group(0), replacement, path)) is not None:
+                raise omission_problem(comment, "the text that the pattern matches")
             splices.append(
                 Splice(
                     match.start,
