@@ -19,15 +19,28 @@ from handrail.shell.tables.word_list import word_set
 _TOPS: Final = (
     *("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt"),
     *("nix", "opt", "proc", "root", "run", "sbin", "snap", "srv", "sys", "usr", "var"),
+    *("backup", "backups", "data", "export", "storage", "selinux"),
     *("Applications", "Library", "Network", "System", "Users", "Volumes", "private"),
 )
 _BELOW: Final = (
     *("var/lib", "var/log", "var/spool", "var/mail", "var/db", "var/backups", "var/www"),
     *("private/etc", "private/var", "mnt/c", "mnt/c/Windows", "mnt/c/Users"),
 )
+# Whoever serves something keeps each thing in a directory of its own in these.
+_SERVED: Final = (
+    *(("srv",), ("mnt",), ("media",), ("Volumes",), ("export",), ("data",), ("backup",)),
+    *(("backups",), ("storage",), ("var", "www"), ("var", "backups"), ("var", "mail")),
+)
+# Services whose data is lost with any directory below `/var/lib`.
+_SERVICES: Final = re.compile(
+    r"postgres\w*|pgsql|mysql\w*|mariadb|mongo\w*|redis|valkey|elasticsearch|opensearch|docker|containers?|containerd"
+    r"|etcd|rabbitmq|influxdb\d?|grafana|prometheus|cassandra|scylla|clickhouse\w*|neo4j|couchdb|openldap|samba|libvirt"
+    r"|kubelet|rancher|gitlab|jenkins|minio|ceph|vault|consul|nomad|zookeeper|kafka|solr|nats|gitea|nextcloud|lxc|lxd|incus"
+    r"|machines|portables|pgbackrest|barman|bacula|restic"
+)
 # Everything in these belongs to the system, not only the directory as a whole.
 _SYSTEM: Final = word_set("""
-    bin boot efi etc lib lib32 lib64 libx32 proc sbin sys usr System
+    bin boot efi etc lib lib32 lib64 libx32 proc sbin sys usr selinux System
 """)
 _SYSTEM_BELOW: Final = (
     *(("private", "etc"), ("var", "spool", "cron"), ("var", "lib", "dpkg"), ("var", "log")),
@@ -38,7 +51,8 @@ _KEPT: Final = (
     *("Desktop", "Documents", "Downloads", "Library", "Movies", "Music", "Pictures", "Videos"),
 )
 _PRIVATE_KEY: Final = re.compile(
-    r"\.ssh/(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|identity)|\.gnupg/private-keys.*"
+    r"\.ssh/(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|identity)|\.gnupg/private-keys.*|\.config/sops/age/keys\.txt"
+    r"|\.age/.*|\.password-store/.*|\.local/share/keyrings/.*|Library/Keychains/.*|\.bitcoin/wallet.*|\.ethereum/keystore/.*"
 )
 # Keys and credentials: whoever has them can log in as the user.
 _SECRET_STORES: Final = (
@@ -166,9 +180,7 @@ class CriticalPaths:
             return False
         if any(_takes(parts, dear) for dear in self._machine) or tuple(parts) == ("tmp",):
             return True
-        # What one service keeps: a database, the images of containers.
-        keeps_data = len(parts) == 3 and tuple(parts[:2]) == ("var", "lib")
-        return keeps_data or _is_home(parts) or self._is_system(parts)
+        return _keeps_data(parts) or _is_home(parts) or self._is_system(parts)
 
     def _is_secret(self, parts: Sequence[str]) -> bool:
         if _MACHINE_SECRETS.fullmatch("/" + "/".join(parts)):
@@ -219,6 +231,14 @@ class CriticalPaths:
             return True
         below = any(tuple(parts[: len(one)]) == one for one in _SYSTEM_BELOW)
         return below or any(_fits(top, parts[0]) for top in _SYSTEM)
+
+
+def _keeps_data(parts: Sequence[str]) -> bool:
+    """Whether a directory is all that one service keeps: a database, a site, the images of containers."""
+    if tuple(parts[:2]) == ("var", "lib"):
+        service = parts[2] if len(parts) > 2 else ""
+        return len(parts) == 3 or _SERVICES.fullmatch(service) is not None
+    return tuple(parts[:-1]) in _SERVED and not _unknown(parts[-1])
 
 
 def _grants_login(parts: Sequence[str]) -> bool:

@@ -42,6 +42,7 @@ from handrail.shell.blocklist.writes import (
     find_output_overwrites,
     find_overwrites,
     find_redirect_overwrites,
+    formats_workspace_file,
 )
 from handrail.shell.expand import UNKNOWN, Expander, plain_text
 from handrail.shell.parse.syntax import Script
@@ -49,6 +50,7 @@ from handrail.shell.simulate.simulator import CommandSimulator
 from handrail.shell.tables.catastrophes import (
     ALWAYS,
     ALWAYS_PREFIX,
+    DISK,
     DISK_TOOLS,
     FETCHERS,
     RIGHTS,
@@ -187,7 +189,7 @@ def _reasons(
 ) -> Iterator[Reason]:
     command = expand_command(flat, where, expander, _GLOBBED)
     for call in command.calls:
-        yield from _blocked_programs(call, user_blocked)
+        yield from _blocked_programs(call, command, user_blocked)
         for check in _CHECKS:
             yield from check(call, command)
     for one in flat.invocations:
@@ -211,7 +213,9 @@ def _fallback_reasons(
         yield from _reasons(flat, where, expander, user_blocked, depth + 1)
 
 
-def _blocked_programs(call: ProgramCall, user_blocked: Sequence[str]) -> Iterator[Reason]:
+def _blocked_programs(
+    call: ProgramCall, command: ExpandedCommand, user_blocked: Sequence[str]
+) -> Iterator[Reason]:
     """Reasons to refuse a program, whatever its arguments are."""
     refusal = ALWAYS.get(call.name) if not call.in_workspace or call.name == "handrail" else None
     if refusal is None:
@@ -219,6 +223,8 @@ def _blocked_programs(call: ProgramCall, user_blocked: Sequence[str]) -> Iterato
         refusal = next(starts, None)
     if refusal is None and _starts_handrail(call):
         refusal = SELF
+    if refusal is DISK and formats_workspace_file(call, command):
+        refusal = None
     if refusal is not None and (refusal is SELF or call.arguments not in _ONLY_SAYS):
         yield call.reason(*refusal)
     told = [call.name, *(plain_text(field) for field in call.arguments)]

@@ -29,6 +29,10 @@ _DEVICE_READERS: Final = word_set("""
     testdisk photorec ddrescueview fatlabel e2label dumpe2fs xfs_info btrfs-find-root file docker podman
     rsync scp borg restic qemu-system-x86_64 kvm virsh ssh xargs env timeout nice time strace watch
 """)
+# Where removable disks are mounted.
+_MOUNT_POINT: Final = re.compile(r"/(?:mnt|media|Volumes|run/media)/.+")
+# `mkfs.ext4 disk.img 100M`.
+_SIZE: Final = re.compile(r"\d+[bkKmMgGtTs]?")
 _OUTPUTS: Final = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _INSTALLED: Final = (("t", "target"), ("", "prefix"), ("", "root"))
 # Their `-o` means something else.
@@ -128,7 +132,9 @@ def find_disk_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Re
         yield call.reason(*DISK)
     elif call.name in ("mount", "umount") and call.operands:
         for field in call.operands:
-            if command.critical_paths.critical_loss(field, call.cwd, follow=True) is not None:
+            if _MOUNT_POINT.fullmatch(field) is None and (
+                command.critical_paths.critical_loss(field, call.cwd, follow=True) is not None
+            ):
                 yield call.reason(
                     messages.MOUNTS_OVER.format(path=plain_text(field)), messages.LEAVE_MOUNTS
                 )
@@ -139,6 +145,16 @@ def _may_write_devices(call: ProgramCall) -> bool:
     """Whether a disk among the arguments may be written: only readers are known not to."""
     reads = call.name in _DEVICE_READERS or call.name in DISK_TOOLS
     return not (reads or call.in_workspace or takes_text_as_data(call.name))
+
+
+def formats_workspace_file(call: ProgramCall, command: ExpandedCommand) -> bool:
+    """Whether `mkfs` and its like make a file system in a file of the workspace, such as an image."""
+    if not call.name.startswith(("mk", "newfs")):
+        return False
+    return bool(call.operands) and all(
+        command.critical_paths.is_in_workspace(one, call.cwd) or _SIZE.fullmatch(one)
+        for one in call.operands
+    )
 
 
 def _looks(call: ProgramCall) -> bool:

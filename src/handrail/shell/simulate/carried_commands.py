@@ -9,6 +9,8 @@ from itertools import islice
 from typing import Final
 
 from handrail.shell.tables.catastrophes import ALWAYS, FETCHERS, SHELLS
+from handrail.shell.tables.remote_loss import PROGRAMS as LOSS_PROGRAMS
+from handrail.shell.tables.text_arguments import takes_text_as_data
 from handrail.shell.tables.word_list import word_set
 
 _HOST_MOUNT: Final = re.compile(
@@ -17,7 +19,15 @@ _HOST_MOUNT: Final = re.compile(
 )
 _CONTAINER_PROGRAMS: Final = word_set("rm chroot sh bash dd find chmod chown mv cp tee shred")
 _WIPING: Final = word_set("rm shred dd find")
-_WIPES: Final = re.compile(r"\b(?:rm|shred|dd|find)\b")
+_WIPES: Final = re.compile(
+    r"\b(?:rm|shred|dd|find|drop(?:db)?|mongo(?:sh)?|redis-cli|mysql|psql)\b"
+)
+_GUEST_VERBS: Final = word_set("exec run ssh shell enter console -C execute")
+# All of a phone's data, or of its system; one file below is work on a program.
+_DEVICE_DATA: Final = re.compile(
+    r"(\s)/(?:sdcard|data|data/(?:data|app|user|media(?:/\d+)?)|system|vendor|storage(?:/emulated(?:/\d+)?)?|product)"
+    r"(?=/?\*?(?:\s|$))"
+)
 _RUNS: Final = frozenset(("exec", "run", "debug", "rsh"))
 _COMMAND_VALUE: Final = re.compile(r"--(?:command|scripts)|-a|--args")
 # `ansible -m file -a 'path=/x state=absent'`.
@@ -70,6 +80,11 @@ _FIRST_WORD: Final = re.compile(r"[\w./+:-]+")
 _INTRODUCES: Final = word_set("-- exec run shell do with cmd command spawn start")
 # Each is read by itself, together with all words after it.
 _MOST_CARRIED: Final = 4
+# An unknown program that is given these words runs them, or is given them by mistake.
+_DELETES_FILES: Final = word_set("rm dd shred wipefs find chmod chown chgrp mv truncate tee")
+_TAKES_COMMAND: Final = re.compile(
+    r"-[cx]|--(?:exec\w*|command|cmd|run|shell|eval|call|script|wrap|(?:on|pre|post|before|after)-[\w-]+)"
+)
 # They run their last words on many machines.
 _FLEETS: Final = word_set("""
     pdsh clush dsh pssh parallel-ssh prsh mussh fab mco bolt srun mpirun mpiexec sshpass ttyd gotty
@@ -96,6 +111,11 @@ def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
             yield f"{program} {quoted_command([value])}"
 
 
+def runs_arguments(name: str) -> bool:
+    """Whether a program is known to run its arguments, or a text among them, as commands."""
+    return name in _RUNNERS
+
+
 def commands_in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
     """The first few commands that a program would run if it runs its arguments, as many do."""
     yield from islice(_in_arguments(name, arguments), _MOST_CARRIED)
@@ -108,6 +128,7 @@ def _in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
     `exec` or `run`, or from the name of a program that does harm to the end.
     """
     if name not in _RUNNERS:
+        yield from () if takes_text_as_data(name) else _unknown_carrier(arguments)
         return
     for number, one in enumerate(arguments):
         before = arguments[number - 1] if number else ""
@@ -118,6 +139,29 @@ def _in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
         for text in {one, one.partition("=")[2]}:
             if " " in text.strip() and is_command_text(text):
                 yield _BEFORE_COMMAND.sub("", text, count=1)
+
+
+def _unknown_carrier(arguments: Sequence[str]) -> Iterator[str]:
+    """What a program would run that is not known to run its arguments.
+
+    Prose names commands, too: only words that are nothing but a command count, and the text after
+    an option whose name says that it is one.
+    """
+    for number, one in enumerate(arguments):
+        before = arguments[number - 1] if number else ""
+        rest = arguments[number + 1 :]
+        if posixpath.basename(one) in _DELETES_FILES and rest and all(map(_is_argument, rest)):
+            yield quoted_command((posixpath.basename(one), *rest))
+        option, equals, value = one.partition("=")
+        text = value if equals and _TAKES_COMMAND.fullmatch(option) else one
+        told = _TAKES_COMMAND.fullmatch(option if equals else before)
+        if told and " " in text.strip() and is_command_text(text):
+            yield text
+
+
+def _is_argument(word: str) -> bool:
+    """Whether a word of a command is an option, an assignment of `dd` or a path."""
+    return word.startswith(("-", "/", "~", ".", "*", "if=", "of=", "bs=")) or "/" in word
 
 
 def is_command_text(text: str) -> bool:
@@ -154,12 +198,38 @@ def _in_containers(arguments: Sequence[str]) -> Iterator[str]:
             if joined[start - 1][:1] != "-" and joined[start] in _CONTAINER_PROGRAMS:
                 yield quoted_command(joined[start:])
     if "exec" in arguments:
-        # A container that serves loses what it is for.
-        rest = arguments[arguments.index("exec") + 1 :]
-        for number, one in enumerate(rest):
-            if one in _WIPING or (one in SHELLS and _WIPES.search(" ".join(rest[number:]))):
-                yield quoted_command(rest[number:])
-                return
+        yield from _in_service(arguments[arguments.index("exec") + 1 :])
+
+
+def _in_service(words: Sequence[str]) -> Iterator[str]:
+    """The command inside a container or a device that serves: it loses what it is for."""
+    for number, one in enumerate(words):
+        if one in _WIPING or one in LOSS_PROGRAMS:
+            yield quoted_command(words[number:])
+            return
+        if one in SHELLS and _WIPES.search(" ".join(words[number:])):
+            yield quoted_command(words[number:])
+            return
+
+
+def guest_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
+    """What `lxc exec NAME -- command`, `vagrant ssh -c command` and `heroku run command` run."""
+    verb = next((n for n, one in enumerate(arguments) if one in _GUEST_VERBS), None)
+    if verb is None:
+        return
+    rest = arguments[verb + 1 :]
+    yield from _in_service(rest)
+    yield from (one for one in rest if " " in one and _WIPES.search(one))
+
+
+def device_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
+    """What `adb shell` runs, with the places where a phone keeps the user's data."""
+    if "shell" not in arguments:
+        return
+    rest = arguments[arguments.index("shell") + 1 :]
+    text = " ".join(rest[rest.index("-c") + 1 :] if rest[:1] == ["su"] and "-c" in rest else rest)
+    if text.startswith(tuple(_WIPING)):
+        yield _DEVICE_DATA.sub(r"\1/etc", text)
 
 
 def pod_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
@@ -201,3 +271,11 @@ def startup_commands(path: str, content: str) -> Iterator[str]:
         yield from _SSH_COMMAND.findall(content)
     elif name.endswith(_UNITS):
         yield from _UNIT_COMMAND.findall(content)
+
+
+def values_after(arguments: Sequence[str], options: re.Pattern[str]) -> Iterator[str]:
+    """The values of the options that match."""
+    for number, one in enumerate(arguments):
+        name, equals, value = one.partition("=")
+        if options.fullmatch(name):
+            yield value if equals else "".join(arguments[number + 1 : number + 2])

@@ -18,22 +18,18 @@ from handrail.shell.simulate.carried_commands import (
     STARTUP_FILES,
     commands_in_arguments,
     container_commands,
+    device_commands,
     fleet_commands,
+    guest_commands,
     pod_commands,
     quoted_command,
     repeated_commands,
+    runs_arguments,
+    values_after,
 )
+from handrail.shell.simulate.repository_commands import git_commands, mercurial_commands
 from handrail.shell.tables.word_list import word_set
 
-# Their value is a command; git runs it with a shell.
-_GIT_KEYS: Final = re.compile(
-    r"(?i)(?:core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy|alternaterefscommand)"
-    r"|sequence\.editor|diff\.external|pager\.[\w-]+|credential\.(?:.*\.)?helper|gpg\.(?:.*\.)?program"
-    r"|(?:diff|merge|filter|difftool|mergetool|browser|man|guitool)\.[^=]*\.(?:textconv|command|cmd|driver"
-    r"|clean|smudge|process|path)|uploadpack\.packobjectshook|alias\.[^=]+|sendemail\.[\w.]*cmd"
-    r"|interactive\.difffilter|init\.templatedir|core\.hookspath)"
-)
-_GIT_FILTERS: Final = re.compile(r"--(?:tree|index|msg|env|commit|parent|tag-name)-filter|--setup")
 _EDITORS: Final = word_set("vim vi nvim view vimdiff gvim ex rvim vimx rview")
 _EDITOR_COMMAND: Final = re.compile(
     r"^[\s:]*(?:\d+,?\$?|%|\$|sil(?:ent)?!?\s+)*\s*(?:r(?:ead)?|w(?:rite)?)?\s*!\s*(.+)", re.DOTALL
@@ -114,7 +110,7 @@ def embedded_commands(fields: Sequence[str], stdin: str | None) -> Iterator[str]
         reader = _after_options
     if reader is not None:
         yield from reader(arguments, (stdin or "")[:_MAX_TEXT])
-    if "/" not in fields[0] or fields[0].startswith("/"):
+    if (reader is None or runs_arguments(name)) and ("/" not in fields[0] or fields[0][0] == "/"):
         yield from commands_in_arguments(name, arguments)
 
 
@@ -137,83 +133,9 @@ def _sed(arguments: Sequence[str], stdin: str) -> Iterator[str]:
         yield f"> {quoted_command([path])}"
 
 
-def _git(arguments: Sequence[str], _: str) -> Iterator[str]:
-    left = list(arguments)
-    aliases: dict[str, str] = {}
-    while left:
-        one = left.pop(0)
-        if one == "-c" and left:
-            yield from _git_setting(left.pop(0), aliases)
-        elif one.startswith("-c") and "=" in one:
-            yield from _git_setting(one[2:], aliases)
-        elif one in ("-C", "--git-dir", "--work-tree", "--namespace") and left:
-            left.pop(0)
-        elif not one.startswith("-"):
-            yield from _git_subcommand(one, left, aliases)
-            return
-
-
-def _mercurial(arguments: Sequence[str], _: str) -> Iterator[str]:
-    """`hg --config alias.x='!command'`, `hg --config hooks.x=command`."""
-    for setting in _values_after(arguments, re.compile(r"--config")):
-        key, _equals, value = setting.partition("=")
-        if key.startswith(("alias.", "hooks.", "ui.", "merge-tools.", "extdiff.", "pager.")):
-            yield value.removeprefix("!")
-
-
-def _git_setting(text: str, aliases: dict[str, str]) -> Iterator[str]:
-    key, _, value = text.partition("=")
-    if not _GIT_KEYS.fullmatch(key):
-        return
-    if key.lower().startswith("alias."):
-        aliases[key[len("alias.") :]] = value
-    else:
-        yield value.removeprefix("!")
-
-
-def _git_subcommand(name: str, rest: Sequence[str], aliases: Mapping[str, str]) -> Iterator[str]:
-    for alias, value in aliases.items():
-        if value.startswith("!"):
-            arguments = f" {quoted_command(rest)}" if alias == name and rest else ""
-            yield value[1:] + arguments
-    if name == "config":
-        given = [one for one in rest if not one.startswith("-") and one != "set"]
-        if len(given) > 1 and _GIT_KEYS.fullmatch(given[0]):
-            yield given[1].removeprefix("!")
-    elif name == "submodule" and "foreach" in rest:
-        after = [one for one in rest[rest.index("foreach") + 1 :] if not one.startswith("--")]
-        yield " ".join(after)
-    elif name == "filter-branch":
-        yield from _values_after(rest, _GIT_FILTERS)
-    elif name == "bisect" and rest[:1] == ["run"]:
-        yield quoted_command(rest[1:])
-    elif name in (
-        "rebase",
-        "difftool",
-        "grep",
-        "for-each-repo",
-        "archive",
-        "fetch",
-        "clone",
-        "pull",
-    ):
-        yield from _values_after(
-            rest,
-            re.compile(r"-x|--exec|--extcmd|-O|--open-files-in-pager|--upload-pack|-u|--remote"),
-        )
-        yield from (one[2:] for one in rest if one.startswith("-O"))
-
-
-def _values_after(arguments: Sequence[str], options: re.Pattern[str]) -> Iterator[str]:
-    for number, one in enumerate(arguments):
-        name, equals, value = one.partition("=")
-        if options.fullmatch(name):
-            yield value if equals else "".join(arguments[number + 1 : number + 2])
-
-
 def _editor(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     commands = [one[1:] for one in arguments if one.startswith("+") and len(one) > 1] + list(
-        _values_after(arguments, re.compile(r"-\w*c|--cmd|-S"))
+        values_after(arguments, re.compile(r"-\w*c|--cmd|-S"))
     )
     for command in (*commands, *stdin.splitlines()):
         shell = _EDITOR_COMMAND.match(command)
@@ -244,13 +166,13 @@ def _ed(arguments: Sequence[str], stdin: str) -> Iterator[str]:
 
 
 def _emacs(arguments: Sequence[str], _: str) -> Iterator[str]:
-    for code in _values_after(arguments, re.compile(r"--eval|-eval|--execute|-f")):
+    for code in values_after(arguments, re.compile(r"--eval|-eval|--execute|-f")):
         yield from _called(code)
 
 
 def _debugger(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     options = re.compile(r"-{1,2}(?:ex|eval-command|iex|o|one-line|O)")
-    for command in (*_values_after(arguments, options), *stdin.splitlines()):
+    for command in (*values_after(arguments, options), *stdin.splitlines()):
         match = _DEBUGGER_COMMAND.match(command)
         if match is not None:
             yield match[1]
@@ -312,7 +234,7 @@ def _texts(arguments: Sequence[str], _: str) -> Iterator[str]:
 
 def _call_option(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     """`npx -c 'command'`, `npx command`."""
-    yield from _values_after(arguments, re.compile(r"-c|--call"))
+    yield from values_after(arguments, re.compile(r"-c|--call"))
     yield from _after_options(arguments, stdin)
 
 
@@ -325,7 +247,7 @@ def _package_exec(arguments: Sequence[str], stdin: str) -> Iterator[str]:
 
 
 def _nix(arguments: Sequence[str], _: str) -> Iterator[str]:
-    yield from _values_after(arguments, re.compile(r"--run|--command|-c"))
+    yield from values_after(arguments, re.compile(r"--run|--command|-c"))
 
 
 def _manifest_run(arguments: Sequence[str], stdin: str) -> Iterator[str]:
@@ -338,14 +260,14 @@ def _manifest_run(arguments: Sequence[str], stdin: str) -> Iterator[str]:
 
 
 def _make(arguments: Sequence[str], stdin: str) -> Iterator[str]:
-    texts = [*_values_after(arguments, re.compile(r"--eval|-E")), stdin]
+    texts = [*values_after(arguments, re.compile(r"--eval|-E")), stdin]
     for text in texts:
         for match in _RECIPE.finditer(text):
             yield _MAKE_VARIABLE.sub(r"${\1}", match[1] or match[2]).lstrip("@-+ ")
 
 
 def _expect(arguments: Sequence[str], stdin: str) -> Iterator[str]:
-    for text in (*_values_after(arguments, re.compile(r"-c")), stdin):
+    for text in (*values_after(arguments, re.compile(r"-c")), stdin):
         yield from (match[1] for match in _SPAWN.finditer(text))
 
 
@@ -367,8 +289,8 @@ def _awk(arguments: Sequence[str], _: str) -> Iterator[str]:
 
 _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     **dict.fromkeys(("sed", "gsed"), _sed),
-    "git": _git,
-    "hg": _mercurial,
+    "git": git_commands,
+    "hg": mercurial_commands,
     **dict.fromkeys(("ed", "red"), _ed),
     **dict.fromkeys(("emacs", "emacsclient"), _emacs),
     **dict.fromkeys(("gdb", "lldb"), _debugger),
@@ -395,6 +317,23 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     **dict.fromkeys(("docker", "podman", "nerdctl"), container_commands),
     **dict.fromkeys(("kubectl", "oc"), pod_commands),
+    **dict.fromkeys(
+        (
+            *("lxc", "incus", "vagrant", "multipass", "limactl", "colima", "machinectl", "crictl"),
+            *(
+                "heroku",
+                "fly",
+                "flyctl",
+                "railway",
+                "eb",
+                "docker-compose",
+                "podman-compose",
+                "ctr",
+            ),
+        ),
+        guest_commands,
+    ),
+    "adb": device_commands,
     **dict.fromkeys(("ansible", "gcloud", "aws", "az", "salt"), fleet_commands),
     "faketime": lambda arguments, stdin: _after_options(arguments[1:], stdin),
 }
