@@ -13,27 +13,34 @@ from typing import Final, NamedTuple
 from handrail.core.commands import Reason
 from handrail.shell.blocklist.deletes import wrapping_invocations
 from handrail.shell.blocklist.passed_texts import input_texts
-from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
+from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.tables import remote_loss
 from handrail.shell.tables.refused_uses import CLOUD
+from handrail.shell.tables.text_arguments import takes_text_as_data
 
 _DOMAIN: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?::\d+)?", re.IGNORECASE)
 # `deleteSite`, as some services call it.
 _CAMEL_CASE: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # The patterns look at so many arguments: their time grows with the square of the number.
 _MOST_WORDS: Final = 200
+_REMOTE_SHELLS: Final = frozenset(
+    ("ssh", "mosh", "sshpass", "kubectl", "oc", "heroku", "fly", "flyctl")
+)
 
 
 def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse what a program deletes on other machines."""
     if call.name not in remote_loss.PROGRAMS:
+        if _resets_production(call, command):
+            yield call.reason(*CLOUD)
         return
     words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
     if call.invocation.extra_arguments:
         words += [remote_loss.FOUND, remote_loss.LISTED]
     names = _ResourceNames.among(words, frozenset())
     in_use = names.in_use or _sets_production(call, command)
+    in_use = in_use or (not names.are_trials and _runs_elsewhere(call, command))
     refused = [] if names.are_trials and not in_use else remote_loss.LOSSES.get(call.name, ())
     further = remote_loss.LOSSES_IN_USE.get(call.name, ()) if in_use else ()
     joined = " ".join((call.name, *words))
@@ -60,6 +67,34 @@ def _sets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
     given = [f"{one.name}={one.value.source}" for one in assigned if one.value]
     places = [one.source for one in invocation.words[1:] if one.source.lstrip('"')[:1] == "$"]
     return any(map(remote_loss.IN_USE.search, (*given, *places)))
+
+
+def _runs_elsewhere(call: ProgramCall, command: ExpandedCommand) -> bool:
+    """Whether another machine runs the program, and nothing says that it is for trials."""
+    around = call.invocation.wrapped_by
+    if _REMOTE_SHELLS.isdisjoint(around):
+        return False
+    carriers = [
+        one
+        for one in command.flat.invocations
+        if program_basename(one.program or "") in _REMOTE_SHELLS and one is not call.invocation
+    ]
+    told = [word.value or "" for one in carriers for word in one.words[1:]]
+    return not any(map(remote_loss.TRIAL.search, told))
+
+
+def _resets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
+    """Whether any program empties what production uses: `manage.py flush --settings=prod`."""
+    if takes_text_as_data(call.name):
+        return False
+    words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
+    resets = [one for one in words if remote_loss.RESETS.fullmatch(one)]
+    if not resets or any(map(remote_loss.MADE_AGAIN.search, words)):
+        return False
+    named = (one for one in words if " " not in one and one not in resets)
+    return any(map(remote_loss.PRODUCTION.fullmatch, named)) or (
+        _sets_production(call, command) or _runs_elsewhere(call, command)
+    )
 
 
 class _ResourceNames(NamedTuple):
@@ -106,8 +141,9 @@ def _find_dropped(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reaso
     words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
     names = _ResourceNames.among([one for one in words if " " not in one], remote_loss.SQL_VALUES)
     in_use = names.in_use or _sets_production(call, command)
-    # Others use a database on a machine with a domain, unless its name says otherwise.
-    in_use = in_use or (not names.are_trials and any(map(_DOMAIN.fullmatch, names.places)))
+    # Others use a database on another machine, unless its name says otherwise.
+    elsewhere = any(map(_DOMAIN.fullmatch, names.places)) or _runs_elsewhere(call, command)
+    in_use = in_use or (not names.are_trials and elsewhere)
     for text in (*words, *input_texts(call.invocation, command)):
         statements = remote_loss.SQL_DATA.sub("''", text)
         dropped = [match[1] for match in remote_loss.DROPS.finditer(statements)]

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
+from handrail.shell.tables import data_stores
 from handrail.shell.tables.word_list import word_set
 
 FOUND: Final = "<found>"
@@ -43,7 +45,9 @@ _HOLDERS: Final = (
     r"|volumes?|pools?|datasets?|domains?|zones?|hosted-zones?|managed-zones?|sites?|apps?|addons?|applications?|repos?"
     r"|repositor(?:y|ies)|droplets?|servers?|linodes?|environments?|file-systems?|user-pools?|vpcs?"
     r"|log-groups?|trails?|cache-clusters?|replication-groups?|nodegroups?|spaces|services?|sql|spanner|aks"
-    r"|storage|cosmosdb|kubernetes|k8s|backups?)"
+    r"|storage|cosmosdb|kubernetes|k8s|backups?|topics?|queues?|streams?|vhosts?|index(?:es)?|indices|collections?|realms?"
+    r"|models?|controllers?|orgs?|registr(?:y|ies)|shares?|subvolumes?|warehouses?|catalogs?|brokers?|key-?rings?|dbs?"
+    r"|workspaces?|datastores?|distributions?|load-balancers?|datacenters?|tenants?|snapshots?(?= --)|pubsub|secrets-engine)"
 )
 # A word that says what kind of thing is deleted.
 KIND: Final = re.compile(
@@ -60,12 +64,7 @@ _MACHINES: Final = (
 # `eksctl delete cluster x`, `b2 delete-bucket x`, `aws eks delete-cluster`.
 _VERB_THEN_THING: Final = rf".* {_DELETES}[- ]{_HOLDERS}(?: .*|$)"
 
-_CLOUDS: Final = word_set("""
-    aws gcloud az doctl hcloud linode-cli vultr-cli scw oci ibmcloud aliyun openstack exo heroku fly flyctl
-    netlify railway render wrangler firebase supabase pscale neonctl turso eksctl kops rancher nomad
-    consul influx databricks atlas confluent rpk b2 s3cmd s5cmd virsh xe gh glab hub tea cf dokku copilot argocd
-    cockroach mongocli
-""")
+_CLOUDS: Final = data_stores.CONTROLLERS
 _FORGES: Final = frozenset(("gh", "glab", "hub", "tea"))
 _ANY_CLOUD: Final = (
     _THING_THEN_VERB,
@@ -92,7 +91,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         (r".* rb (?=.*(?:--force|--recursive)).*", rf".* (?:del|rm) {_RECURSIVE}.*"),
     ),
     "doctl": (_UNASKED + r".* (?:delete|rm|destroy)\b.*",),
-    "rclone": (r".* purge .*:.*",),
+    "rclone": (r".* purge .*:.*", r".* (?:delete|rmdirs) (?:-\S+ )*[\w-]+:/?(?: .*|$)"),
     "hub": (r"hub delete .*",),
     "railway": (_UNASKED + r".* (?:delete|down)(?: .*|$)",),
     "heroku": (r".* pg:reset(?: .*|$)",),
@@ -101,7 +100,6 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "brew": (rf".* (?:uninstall|remove|rm) (?:.* )?{FOUND}.*",),
     "vercel": (_UNASKED + r".* (?:rm|remove|project rm) .*",),
     "bq": (r".* rm (?=.*(?:-r|--recursive)).*",),
-    "gh": (r"gh api (?=.*(?:-X ?|--method[ =])DELETE)(?:.* )?/?repos/[^/ ]+/[^/ ]+(?: .*)?",),
     **dict.fromkeys(
         ("terraform", "tofu", "terragrunt", "terramate"),
         (
@@ -125,19 +123,23 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "helm": (rf".* (?:uninstall|delete|un|del) (?:.* )?{FOUND}.*",),
     "kubeadm": (_UNASKED + r".* reset(?: .*|$)",),
     "nomad": (r".* (?:job )?stop (?=.*-purge).*(?:\*|<found>).*",),
-    "vault": (r".* (?:secrets|auth) disable .*", r".* operator (?:seal|step-down).*"),
-    "consul": (r".* kv delete (?=.*-recurse)(?:.* )?/?(?: .*|$)",),
-    "etcdctl": (r".* del (?=.*--(?:prefix|from-key))(?:.* )?/?(?: --\S+)*", r".* del .*--range.*"),
-    "ceph": (r".* (?:osd pool (?:delete|rm)|fs rm|osd purge) .*",),
-    **dict.fromkeys(("rbd", "rados"), (r".* (?:rmpool|purge) .*",)),
+    "consul": (r".* kv delete (?=.*-recurse)(?:-\S+ ?)*/?(?: .*|$)",),
+    "etcdctl": (
+        r".* del (?=.*--(?:prefix|from-key))(?:.* )?/?\w*/?(?: --\S+)*",
+        r".* del .*--range.*",
+        r".* (?:snapshot restore|member remove|defrag --cluster) .*",
+    ),
+    "sam": (r".* delete (?=.*--no-prompts).*",),
+    "supabase": (r".* db reset (?=.*(?:--linked|--db-url)).*",),
+    "juju": (r".* (?:destroy|kill)-(?:controller|model) .*",),
+    "govc": (r".* (?:vm\.destroy|datastore\.rm|object\.destroy|pool\.destroy) .*",),
+    "talosctl": (r".* reset(?: .*|$)",),
+    "airflow": (_UNASKED + r".* db (?:reset|drop).*",),
+    "cli53": (r".* delete .*",),
+    **dict.fromkeys(("crane", "skopeo", "regctl"), (r".* (?:delete|rm) .*",)),
+    "ldapdelete": (r".* -r(?: .*|$)",),
     "virsh": (r".* (?:undefine .*--remove-all-storage|pool-delete|vol-wipe|vol-delete).*",),
     **dict.fromkeys(("qm", "pct"), (r".* destroy .*",)),
-    "restic": (
-        r".* forget (?=.*--prune).*(?:--keep-last[ =]0|--tag ).*",
-        r".* forget .*--unsafe-allow-remove-all.*",
-    ),
-    "borg": (r"borg delete (?!.*::).*",),
-    "velero": (r".* backup delete .*--all.*",),
     "npm": (r"npm unpublish .*--force.*",),
     **dict.fromkeys(
         ("docker", "podman", "nerdctl"),
@@ -174,29 +176,39 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         ("curl", "http", "xh"),
         (
             r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?:://[^/ ]+|:9200|elastic\S*|opensearch\S*)/(?:_all|\*)[\"']?(?: .*|$)",
+            # One index of a search engine.
+            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?::9200|elastic\S*|opensearch\S*)/[\w.*-]+(?: .*|$)",
             r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*api\.[^/ ]+/(?:v\d/)?(?:repos/[^/ ]+|projects|orgs)/[^/ ]+(?: .*|$)",
         ),
     ),
-    **dict.fromkeys(
-        ("kafka-topics", "kafka-topics.sh"), (r".* --delete (?=.*--topic[ =][\"']?\.?\*).*",)
-    ),
-    "rabbitmqctl": (r".* (?:reset|force_reset|delete_vhost .*)",),
-    "rabbitmqadmin": (r".* delete vhost .*",),
 }
+_TABLES: Final = (
+    *(_OWN, data_stores.BACKUPS, data_stores.QUEUES, data_stores.STORAGE),
+    data_stores.KEYS_AND_HISTORIES,
+)
 # The words of the command, joined by single blanks, must match one of them as a whole.
 # Compiled where they are used: `re` keeps what it has compiled.
 LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
     name: (
         *(_ANY_CLOUD if name in _CLOUDS else ()),
         *((_EACH,) if name in _CLOUDS - _FORGES else ()),
-        *_OWN.get(name, ()),
+        *(pattern for table in _TABLES for pattern in table.get(name, ())),
     )
-    for name in (*_CLOUDS, *_OWN)
+    for name in (*_CLOUDS, *chain(*_TABLES))
 }
 _CLOUD_VERB: Final = rf".*[ :-]{_DELETES}(?:[ :-].*|$)"
 # Refused where production is named: one object may be all that a service needs.
 LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(_CLOUDS - _FORGES - {"aws"}, (_CLOUD_VERB,)),
+    "aws": (
+        r".* s3 sync (?=.*--delete\b).*",
+        rf".* s3 rm {_RECURSIVE}.*",
+        r".* (?:delete|terminate|purge|deregister)-(?!message|item|object|log|tag|metric|alarm)[\w-]+(?: .*|$)",
+    ),
+    **dict.fromkeys(
+        ("docker", "podman", "docker-compose"), (r"(?=.* down ).* (?:-v|--volumes)(?: .*|$)",)
+    ),
+    **dict.fromkeys(("curl", "http", "xh"), (r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*://.*",)),
     **dict.fromkeys(
         ("kubectl", "oc"),
         (r".* delete (?!(?:-\S+ )*(?:pods?|po|jobs?|replicasets?|rs|events?|leases?)[ /]).*",),
@@ -209,12 +221,21 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("mongo", "mongosh"), (r".*\.(?:drop|deleteMany|remove)\((?:\{\})?\).*",)),
     **dict.fromkeys(("rails", "rake", "bundle"), (r".*db:(?:drop|reset|purge|schema:load).*",)),
     "pg_restore": (r".* (?:-c|--clean)(?: .*|$)",),
-    "artisan": (r".* (?:migrate:fresh|db:wipe).*",),
 }
+# Words that empty or rebuild what a program keeps; refused where production is named.
+RESETS: Final = re.compile(
+    r"(?i)(?:db|database|migrate|migrations?|schema|orm|doctrine|ecto|data|doctrine:\w+|prisma)[:_.-](?:\w+[:_.-])*"
+    r"(?:drop|reset|wipe|fresh|purge|truncate|refresh|nuke|flush|clean|destroy)\S*|flush|reset[_-]?(?:db|database|schema|all)"
+    r"|drop[_-]?(?:db|database|all|tables?|schema)?|truncate|wipe|purge|nuke|destroy(?:[_:-]\w+)?|delete[_-]all|tear-?down|erase"
+    r"|.*\.(?:delete_all|destroy_all|truncate(?:_all)?|deleteMany|dropDatabase|drop_all|drop_database)\b.*"
+)
+PRODUCTION: Final = re.compile(r"(?i)(?:.*[^a-z])?prod(?:uction)?(?:[^a-z].*)?")
+# What is kept only to be quicker is made again.
+MADE_AGAIN: Final = re.compile(r"(?i)cache|css|dns|assets|rewrite|session|transient|cdn")
 # Clients that take SQL, or something like it, as an argument or on standard input.
 SQL_CLIENTS: Final = word_set("""
     psql mysql mariadb sqlcmd mssql-cli cqlsh clickhouse-client clickhouse influx snowsql snow cockroach
-    usql pgcli mycli bq trino presto beeline impala-shell hive db2 sqlplus isql vsql duckdb
+    usql pgcli mycli sqlite3 litecli bq trino presto beeline impala-shell hive db2 sqlplus isql vsql duckdb
 """)
 # Literals and comments of SQL: what they say is not done.
 SQL_DATA: Final = re.compile(r"'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL)

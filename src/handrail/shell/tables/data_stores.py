@@ -1,0 +1,165 @@
+"""What deletes backups, queues, volumes, keys and histories, by the program that keeps them. Data only.
+
+Each pattern must match the words of a command, joined by single blanks, as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from handrail.shell.tables.word_list import word_set
+
+# They control clouds, platforms, clusters, brokers or databases that others use: a verb that deletes
+# together with a thing that holds many others is refused for all of them.
+CONTROLLERS: Final = word_set("""
+    aws gcloud az doctl hcloud linode-cli vultr-cli scw oci ibmcloud aliyun openstack exo heroku fly flyctl
+    netlify ntl railway render wrangler firebase supabase pscale neonctl neon turso eksctl kops rancher nomad
+    consul influx databricks atlas confluent rpk b2 s3cmd s5cmd virsh xe gh glab hub tea cf dokku copilot argocd
+    cockroach mongocli ovhcloud civo upctl yc ionosctl stackit tccli metal koyeb northflank platform upsun terminus
+    acquia amplify appwrite nhost upstash avn aiven astra ccloud pulsar-admin pulsarctl nats kaf airflow prefect
+    talosctl clusterctl vcluster juju maas govc salt-cloud bosh waypoint flarectl cli53 auth0 okta kcadm.sh kcadm
+    infisical akeyless crane skopeo regctl oras sentry-cli ossutil obsutil coscmd swift neo4j-admin gluster incus
+    velero longhornctl snow fauna xata zeabur deta temporal tctl qovery porter cycle ecs-cli eb elasticbeanstalk
+    machinectl linkerd istioctl harbor jfrog jf nexus dbaas doppler op
+""")
+_ALL: Final = r"(?: .*)? (?:--?(?:\w+-)*all(?:-[\w-]+)?|all|everything|\*)(?: .*|$)"
+_DELETES: Final = r"(?:delete|destroy|remove|rm|purge|forget|erase|wipe|nuke|drop)"
+# A retention that keeps nothing.
+_KEEPS_NOTHING: Final = (
+    r"(?=.*--(?:keep-\w+|retention|full-if-older-than)[ =]0[hdwmy]?\b)(?!.*--keep-\w+[ =][1-9])"
+)
+
+BACKUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "borg": (
+        r"borg (?:--\S+ )*delete (?!.*::).*",
+        rf"{_KEEPS_NOTHING}.* prune .*",
+        rf".* delete {_ALL}",
+    ),
+    "restic": (
+        rf"{_KEEPS_NOTHING}.* forget .*",
+        r".* forget (?=.*--prune).*--tag .*",
+        r".* forget .*--unsafe-allow-remove-all.*",
+    ),
+    **dict.fromkeys(("autorestic", "resticprofile", "rustic"), (rf"{_KEEPS_NOTHING}.* forget .*",)),
+    "duplicity": (
+        r".* remove-older-than 0\w? .*--force.*",
+        r".* remove-all-but-n-full 0 .*",
+        r".* (?:cleanup|collection-delete) .*--force.*",
+    ),
+    "duply": (r".* purge\w* .*--force.*",),
+    "kopia": (rf".* snapshot (?:delete|expire){_ALL}", r".* repository (?:delete|disconnect) .*"),
+    "tarsnap": (r".* --nuke(?: .*|$)",),
+    "rdiff-backup": (r".* --remove-older-than 0\w?.*--force.*",),
+    "bup": (r".* (?:rm|gc --unsafe) .*",),
+    "rsnapshot": (r"rsnapshot .*delete.*",),
+    "timeshift": (r".* --delete-all(?: .*|$)",),
+    "snapper": (
+        rf".* (?:delete|rm)(?: \S+)* \d+-\d+(?: .*|$)|.* delete-config(?: .*|$)|.* delete{_ALL}",
+    ),
+    "barman": (r".* delete \S+ (?:all|oldest|latest|first|last)(?: .*|$)",),
+    "pgbackrest": (r".* stanza-delete(?: .*|$)", r".* expire .*--repo\d?-retention-full=0.*"),
+    **dict.fromkeys(("wal-g", "wal-e"), (r".* delete(?: .*)? (?:everything|--all)(?: .*|$)",)),
+    "pg_probackup": (r".* delete (?!.*-i ).*",),
+    "velero": (rf".* backup delete{_ALL}", r".* uninstall(?: .*|$)"),
+    "proxmox-backup-client": (r".* (?:snapshot|backup) (?:forget|remove) .*",),
+    "proxmox-backup-manager": (r".* datastore remove .*",),
+    "tmutil": (r".* (?:delete\w*|disable)(?: .*)?",),
+    **dict.fromkeys(("vssadmin", "wbadmin"), (r".* delete .*",)),
+}
+_BROKER: Final = r"(?=.*--(?:bootstrap-server|zookeeper|broker-list)[ =]).*"
+QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(
+        ("kafka-topics", "kafka-topics.sh"),
+        (r"(?=.* --topic[ =][\"']?\.?\*).* --delete(?: .*|$)", rf"{_BROKER} --delete(?: .*|$)"),
+    ),
+    **dict.fromkeys(
+        ("kafka-delete-records", "kafka-delete-records.sh"), (r".* --offset-json-file .*",)
+    ),
+    "kaf": (r".* topic delete .*",),
+    "rabbitmqctl": (r".* (?:reset|force_reset|delete_vhost .*)",),
+    "rabbitmqadmin": (r".* delete vhost .*",),
+    "zkCli.sh": (r".* (?:deleteall|rmr) /(?:\w+)?(?: .*|$)",),
+}
+STORAGE: Final[Mapping[str, tuple[str, ...]]] = {
+    "ceph": (
+        r".* (?:osd pool (?:delete|rm)|fs rm|osd purge|osd destroy|auth del|orch rm|fs volume rm) .*",
+    ),
+    **dict.fromkeys(
+        ("rbd", "rados"), (r".* (?:rmpool|purge|snap purge|trash purge) .*",)
+    ),
+    "radosgw-admin": (r".* (?:bucket|user) rm .*",),
+    "gluster": (r".* volume (?:delete|stop|reset) .*",),
+    "drbdadm": (r".* (?:wipe-md|down|invalidate\S*)(?: .*|$)",),
+    "multipath": (r".* -[Ff](?: .*|$)",),
+    "linstor": (
+        r".* (?:resource-definition|rd|volume-definition|storage-pool|node) (?:delete|d|lost) .*",
+    ),
+    "mtd": (r".* (?:erase|write) .*",),
+    "stratis": (r".* (?:pool|filesystem) destroy .*",),
+    "vdo": (r".* remove(?: .*|$)",),
+    "bcachefs": (r".* (?:format|device remove) .*",),
+    "bcache": (r".*",),
+    "iscsiadm": (r".* --(?:logout|op[ =]delete)(?: .*|$)",),
+    "megacli": (r".* -(?:CfgClr|CfgLdDel|LDInit)\b.*",),
+    **dict.fromkeys(
+        ("storcli", "storcli64", "perccli"), (r".* (?:delete|del|clear|start init)(?: .*|$)",)
+    ),
+    **dict.fromkeys(("ssacli", "hpssacli"), (r".* delete(?: .*|$)",)),
+    "ipmitool": (
+        r".* (?:chassis )?power (?:off|cycle|reset|soft)(?: .*|$)",
+        r".* sel clear(?: .*|$)",
+    ),
+    "racadm": (
+        r".* (?:racresetcfg|serveraction (?:powerdown|powercycle|hardreset)|systemerase)\b.*",
+    ),
+    "fastboot": (
+        r".* (?:-w|erase|format(?::\S+)?|oem (?:unlock|lock)|flashing (?:unlock|lock)\S*|wipe-super)(?: .*|$)",
+    ),
+    "heimdall": (r".* (?:erase|format)(?: .*|$)",),
+    **dict.fromkeys(
+        ("hdfs", "hadoop"),
+        (
+            r"(?=.* -(?:rm|rmr|expunge)\b).*(?: -r\w*| -rmr)(?: .*)? /(?:[\w*]+)?/?\*?(?: .*|$)",
+            r".* namenode .*-format.*",
+        ),
+    ),
+    "swift": (rf".* delete{_ALL}",),
+    "ossutil": (r".* rm (?=.*(?:-r|-b|--recursive|--bucket)).*",),
+    "azcopy": (
+        r"azcopy (?:rm|remove) (?=.*--recursive)(?:.* )?[\"']?https?://[^/ ]+(?:/[^/ ?]*)?/?(?:\?\S*)?(?: .*|$)",
+    ),
+    "multipass": (rf".* delete{_ALL}",),
+    "limactl": (rf".* delete{_ALL}",),
+}
+# Keys, passwords and the history of a repository: nobody can make them again.
+KEYS_AND_HISTORIES: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("gpg", "gpg2"), (r".* --delete-secret-(?:keys?|and-public-keys?)(?: .*|$)",)),
+    **dict.fromkeys(("pass", "gopass"), (r".* (?:rm|remove|delete) (?:-\w+ )+(?:/|\.|<empty>)?",)),
+    "security": (r".* delete-(?:keychain|identity|certificate)(?: .*|$)",),
+    "bw": (r".* purge(?: .*|$)",),
+    "vault": (
+        r".* (?:secrets|auth) disable .*",
+        r".* operator (?:seal|step-down|rekey -init).*",
+        r".* kv (?:metadata delete|destroy) .*",
+        r".* lease revoke .*-prefix.*",
+    ),
+    "keytool": (r".* -delete .*",),
+    "ykman": (r".* reset(?: .*|$)",),
+    "tpm2_clear": (r".*",),
+    "p4": (r".* obliterate (?=.*-y).*",),
+    "svnadmin": (r".* (?:rmtxns|setrevprop) .*",),
+    "git": (
+        r"git push (?:.* )?--mirror(?!.* --dry-run)(?: .*|$)",
+        # Nothing can be recovered after the reflog is gone.
+        r"git (?:.* )?update-ref -d (?:refs/heads/)?(?:main|master|trunk)(?: .*|$)",
+    ),
+    "gh": (
+        r"gh repo edit (?=.*--visibility[ =]public).*",
+        r"gh api (?=.*(?:-X ?|--method[ =])DELETE)(?:.* )?/?repos/[^/ ]+/[^/ ]+(?:/branches/\S+/protection|/rulesets/\S+)?(?: .*)?",
+    ),
+    "glab": (
+        r"glab (?:repo|project) (?:delete|rm) .*",
+        r"glab api (?=.*(?:-X ?|--method[ =])DELETE).*projects/[^/ ]+(?: .*)?",
+    ),
+}
