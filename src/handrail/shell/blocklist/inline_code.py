@@ -15,6 +15,7 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocklist import messages
+from handrail.shell.blocklist.code_folding import executed_literals, fold_code
 from handrail.shell.blocklist.critical_paths import CriticalPaths
 from handrail.shell.blocklist.forking_code import called_name, forks_without_end, parse_python
 from handrail.shell.tables.catastrophes import RIGHTS
@@ -63,7 +64,7 @@ _WALKED: Final = re.compile(
 # What stands between a text and what is appended to it.
 _JOINS: Final = re.compile(r"[\s+.,]*+")
 # `Dir["/etc/*"]`, `</etc/*>`.
-_GLOBBED: Final = re.compile(r"[\"'<]([/~][\w./~-]*+\*)[\"'>]")
+_GLOBBED: Final = re.compile(r"[\"'<]([/~][\w./~-]*?)/(?:\*\*/)?\*[\"'>]")
 _WALKED_PATH: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:rglob|glob|iterdir|walk)")
 _REMOVES: Final = re.compile(
     r"\b(?:os\.(?:remove|unlink|rmdir)|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf?)\b"
@@ -74,7 +75,8 @@ _ENVIRONMENT: Final = re.compile(
     r"(?:process\.env|os\.environ|ENV)\s*+\)|ENV\.(?:to_h|to_json|inspect)|\bENV\.to_a"
 )
 _SECRET_PATH: Final = re.compile(
-    r"[\"']([^\"'\n]*(?:\.ssh/|\.gnupg|\.aws/|\.kube/|\.netrc|\.git-credentials|/etc/shadow)[^\"'\n]*)"
+    r"[\"']([^\"'\n]*(?:\.ssh/|\.gnupg|\.aws/|\.kube/|\.netrc|\.git-credentials|/etc/shadow|\.npmrc|\.pypirc|\.pgpass"
+    r"|\.docker/config|\.config/g|\.vault-token|\.azure|\.password-store|_history)[^\"'\n]*)"
 )
 _FETCH: Final = re.compile(
     r"urlopen|urllib|requests\.|httpx|http\.get|https\.get|fetch\(|LWP|open-uri|URI\.open|Net::HTTP"
@@ -120,6 +122,7 @@ _DRIVE: Final = re.compile(r"(?i)[a-z]:[\\/]*(?:\*|users|windows|program files.*
 _FORMATS: Final = re.compile(
     r"(?i)(?:^|[;&|\n]|/c\s)\s*format(?:\.com)?\s+[a-z]:|\bFormat-Volume\b|\bClear-Disk\b"
 )
+_MOST_EXECUTED: Final = 4
 # Looks at a command line found inside the code.
 Look = Callable[[str], Iterator[Reason]]
 
@@ -130,6 +133,17 @@ def find_code_damage(
     """Reasons to refuse the code. `options` may import what it uses."""
     if _only_prints(code):
         return
+    yield from _damage(code, options, places, cwd, look)
+    folded = fold_code(code)
+    if folded != code:
+        yield from _damage(folded, options, places, cwd, look)
+    for text in executed_literals(folded)[:_MOST_EXECUTED]:
+        yield from _damage(text, options, places, cwd, look)
+
+
+def _damage(
+    code: str, options: str, places: CriticalPaths, cwd: str | None, look: Look
+) -> Iterator[str]:
     for match in _DELETING.finditer(code):
         rest = code[match.end() :]
         target = re.match(_QUOTED, rest)
@@ -145,7 +159,7 @@ def find_code_damage(
     yield from _sent_secrets(code, places, cwd)
     yield from _process_damage(code, options)
     for text in _decoded(code):
-        yield from find_code_damage(text, options, places, cwd, look)
+        yield from _damage(text, options, places, cwd, look)
         yield from (reason.text for reason in look(text))
     for command in _commands(code):
         yield from (reason.text for reason in look(command))

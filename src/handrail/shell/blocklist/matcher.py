@@ -37,6 +37,7 @@ from handrail.shell.blocklist.program_calls import (
 from handrail.shell.blocklist.remote_code import find_remote_code
 from handrail.shell.blocklist.remote_losses import find_remote_losses
 from handrail.shell.blocklist.secret_transfers import find_secret_transfers
+from handrail.shell.blocklist.windows_code import find_windows_damage
 from handrail.shell.blocklist.writes import (
     find_disk_damage,
     find_output_overwrites,
@@ -57,7 +58,7 @@ from handrail.shell.tables.catastrophes import (
     SELF,
     SHELLS,
 )
-from handrail.shell.tables.evaluators import EVALUATORS, WINDOWS_SHELLS
+from handrail.shell.tables.evaluators import EVALUATORS, WINDOWS_PROGRAMS, WINDOWS_SHELLS
 from handrail.shell.tables.refused_uses import REFUSED_USES
 
 _LOCAL: Final = re.compile(r"root@(?:localhost|127\.\S*|::1|\.host)?")
@@ -277,6 +278,15 @@ def _foreign_code(
     program = one.program or ""
     name = program_basename(program)
     in_workspace = "/" in program and not program.startswith("/")
+    if name.lower() in WINDOWS_PROGRAMS and not in_workspace:
+        told = [name, *(text for word in one.words[1:] for text in word_texts(word, command))]
+        found = find_windows_damage(" ".join(told), command.critical_paths, command.where.cwd)
+        yield from (
+            Reason(
+                f"{messages.CODE_DELETES.format(path=what)}; {messages.ASK_THE_USER}", one.source
+            )
+            for what in found
+        )
     if name not in EVALUATORS or in_workspace:
         return
     texts = [text for word in one.words[1:] for text in word_texts(word, command)]

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import base64
 import binascii
+import bz2
+import lzma
 import posixpath
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Final
 
+from handrail.shell.blocklist.code_folding import printed_literals
+from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.echo import printed_text
 from handrail.shell.expand import UNKNOWN
 from handrail.shell.simulate.shell_state import DOWNLOADED, ShellState
@@ -64,7 +70,15 @@ def guess_output(fields: Sequence[str], stdin: str | None, state: ShellState) ->
         return _printed(name, arguments, state)
     if name in _FILTERS:
         return _passed_on(name, arguments, stdin, state)
-    return DOWNLOADED if name in _UNPACKERS and stdin and DOWNLOADED in stdin else None
+    if name in _UNPACKERS:
+        return stdin
+    return _printed_by_code(name, arguments)
+
+
+def _printed_by_code(name: str, arguments: Sequence[str]) -> str | None:
+    """What inline code prints: `python -c 'print("x")'`."""
+    code = [after for one, after in pairwise(arguments) if re.fullmatch(r"-\w*[cer]", one)]
+    return printed_literals(code[0]) if code and interpreter_language(name) else None
 
 
 def decode_escapes(text: str) -> str:
@@ -113,9 +127,21 @@ def _base64(arguments: Sequence[str], stdin: str | None, state: ShellState) -> s
     if text is None or DOWNLOADED in text:
         return UNKNOWN if text is None else DOWNLOADED
     try:
-        return base64.b64decode("".join(text.split()) + "==").decode("utf-8", "replace")
+        return _unpacked(base64.b64decode("".join(text.split()) + "==")).decode("utf-8", "replace")
     except (binascii.Error, ValueError):
         return None
+
+
+def _unpacked(content: bytes) -> bytes:
+    """The content, unpacked if it is compressed: an unpacker must follow."""
+    with suppress(zlib.error, OSError, lzma.LZMAError, EOFError):
+        if content.startswith(b"\x1f\x8b"):
+            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content, _LONGEST)
+        if content.startswith(b"BZh"):
+            return bz2.BZ2Decompressor().decompress(content, _LONGEST)
+        if content.startswith(b"\xfd7zXZ"):
+            return lzma.LZMADecompressor().decompress(content, _LONGEST)
+    return content
 
 
 def _openssl(arguments: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
@@ -128,7 +154,7 @@ def _xxd(arguments: Sequence[str], stdin: str | None, _: ShellState) -> str | No
     if stdin is None or not any("r" in one for one in arguments if one.startswith("-")):
         return None
     try:
-        return bytes.fromhex("".join(stdin.split())).decode("utf-8", "replace")
+        return _unpacked(bytes.fromhex("".join(stdin.split()))).decode("utf-8", "replace")
     except ValueError:
         return None
 
@@ -203,13 +229,20 @@ def _find(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None
             break
         starts.append(one)
     narrowed = any(one in ("-name", "-iname", "-path", "-regex", "-newer") for one in arguments)
-    return None if narrowed else "\n".join(starts or ["."]) + "\n"
+    if narrowed:
+        # In the system nothing that is found is one's own.
+        found = [f"/etc{one.rstrip('/')}/found" for one in starts if one in ("/", "/etc", "/usr")]
+        return "\n".join(one.replace("/etc/etc", "/etc") for one in found) + "\n" if found else None
+    return "\n".join(starts or ["."]) + "\n"
 
 
 def _ls(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
     paths = [one for one in arguments if not one.startswith("-")] or ["."]
-    names = _LISTINGS.get(state.absolute(paths[0]))
-    return None if names is None else "\n".join(names) + "\n"
+    folder = state.absolute(paths[0])
+    names = _LISTINGS.get(folder.removesuffix("*"))
+    if names is None:
+        return None
+    return "\n".join(f"/{one}" if folder.endswith("*") else one for one in names) + "\n"
 
 
 def _processes(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:

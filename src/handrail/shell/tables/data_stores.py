@@ -85,9 +85,7 @@ STORAGE: Final[Mapping[str, tuple[str, ...]]] = {
     "ceph": (
         r".* (?:osd pool (?:delete|rm)|fs rm|osd purge|osd destroy|auth del|orch rm|fs volume rm) .*",
     ),
-    **dict.fromkeys(
-        ("rbd", "rados"), (r".* (?:rmpool|purge|snap purge|trash purge) .*",)
-    ),
+    **dict.fromkeys(("rbd", "rados"), (r".* (?:rmpool|purge|snap purge|trash purge) .*",)),
     "radosgw-admin": (r".* (?:bucket|user) rm .*",),
     "gluster": (r".* volume (?:delete|stop|reset) .*",),
     "drbdadm": (r".* (?:wipe-md|down|invalidate\S*)(?: .*|$)",),
