@@ -96,7 +96,8 @@ def _with_variables(code: str) -> str:
         if number == _MOST_VARIABLES:
             break
         name, value = match[1], match[2] or match[3] or ""
-        name_used = re.compile(rf"(?<![\w$.'\"]){re.escape(name)}(?![\w(]|\s*:?=[^=])")
+        called = "" if name[0] == "$" else "("
+        name_used = re.compile(rf"(?<![\w$.'\"]){re.escape(name)}(?![\w{called}]|\s*:?=[^=])")
         bare = re.escape(name.removeprefix("$"))
         # In a text: `#{x}`, `${x}`, `{x}`, and `$x` where variables begin so.
         inside = rf"[#$]?\{{{bare}\}}" + (rf"|\${bare}\b" if name[0] == "$" else "")

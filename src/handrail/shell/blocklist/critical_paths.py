@@ -108,6 +108,20 @@ class CriticalPaths:
                 return "/" + "/".join(map(plain_text, parts))
         return None
 
+    def is_repository(self, field: str, cwd: str | None) -> bool:
+        """Whether the path is where a root keeps the history of its repository."""
+        stores = [(".git",), (".git", "objects"), (".git", "refs"), (".git", "objects", "pack")]
+        for parts in self._ways(field, cwd, follow=False):
+            named = parts[:-1] if parts and is_wildcard(parts[-1]) else parts
+            if any(tuple(named) == (*root, *store) for root in self._roots for store in stores):
+                return True
+        return False
+
+    def is_root(self, field: str, cwd: str | None) -> bool:
+        """Whether the path is a root of the workspace."""
+        path = _absolute(field, cwd)
+        return path is not None and tuple(_normal(path)) in self._roots
+
     def is_in_workspace(self, field: str, cwd: str | None) -> bool:
         """Whether the field names something inside the workspace."""
         path = _absolute(field, cwd)

@@ -107,12 +107,19 @@ def _sources(call: ProgramCall) -> Sequence[str]:
     return call.operands if target is not None else call.operands[:-1]
 
 
+def is_deletion(call: ProgramCall) -> bool:
+    """Whether a program deletes the paths that it is given, or those that it finds."""
+    if call.name in ("find", "gfind"):
+        return "-delete" in call.arguments or any(map(_ruinous, _commands(call.arguments)))
+    return call.name in _DELETERS
+
+
 def _found(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     ruins = "-delete" in call.arguments or any(map(_ruinous, _commands(call.arguments)))
     if not ruins:
         return
     narrowed = _narrows(call.arguments)
-    for start in _starts(call):
+    for start in search_starts(call):
         what = command.critical_paths.critical_loss(start, call.cwd, follow=True)
         # A filter makes it a search among one's own files; in the system nothing is one's own.
         if what is not None and (
@@ -130,7 +137,8 @@ def _narrows(fields: Sequence[str]) -> bool:
     )
 
 
-def _starts(call: ProgramCall) -> list[str]:
+def search_starts(call: ProgramCall) -> list[str]:
+    """The directories in which `find` or `fd` searches."""
     if call.name in ("fd", "fdfind"):
         return [field for field in call.operands if "/" in field or field in ("~", "..")]
     starts = []
@@ -193,7 +201,7 @@ def _produced(fields: Sequence[str], call: ProgramCall, producer: Invocation) ->
 
 def _unfiltered(find: ProgramCall) -> Iterator[str]:
     narrowed = _narrows(find.arguments)
-    for start in _starts(find):
+    for start in search_starts(find):
         if not narrowed or start.strip("/.") == "":
             yield start if start != "." else "./*"
 

@@ -16,6 +16,7 @@ from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.blocklist import fallback_parser, messages
 from handrail.shell.blocklist.deletes import find_deletions
+from handrail.shell.blocklist.history_loss import find_history_losses
 from handrail.shell.blocklist.inline_code import find_code_damage
 from handrail.shell.blocklist.interpreters import find_interpreter
 from handrail.shell.blocklist.packages import find_removed_packages
@@ -201,6 +202,7 @@ def _reasons(
     yield from find_remote_code(command)
     yield from find_secret_transfers(command)
     yield from find_planted_programs(flat)
+    yield from find_history_losses(command)
 
 
 def _fallback_reasons(
@@ -283,7 +285,7 @@ def _foreign_code(
         found = find_windows_damage(" ".join(told), command.critical_paths, command.where.cwd)
         yield from (
             Reason(
-                f"{messages.CODE_DELETES.format(path=what)}; {messages.ASK_THE_USER}", one.source
+                f"{messages.WINDOWS_DAMAGE.format(what=what)}; {messages.ASK_THE_USER}", one.source
             )
             for what in found
         )

@@ -10,7 +10,7 @@ from typing import Final
 from handrail.core.commands import Reason
 from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
-from handrail.shell.expand import plain_text
+from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.tables.word_list import word_set
 
 _PACKAGE_TOOLS: Final = word_set("""
@@ -25,9 +25,15 @@ _ESSENTIAL: Final = word_set("""
     busybox linux kernel rpm base filesystem pam libpam-modules sudo openssh-server openssh snapd core
     python3 python3-minimal perl-base grub-pc grub2 network-manager
 """)
+# They print what is installed.
+_EVERY_PACKAGE: Final = re.compile(
+    r"(?:pacman|yay|paru) -Qq?e?q?|dpkg (?:-l|--list|--get-selections)|dpkg-query .*|rpm -qa?.*|apt list --installed|apk info"
+    r"|(?:dnf|yum) list installed|zypper se\w* -i|snap list|xbps-query -l|pkg info|opkg list-installed|flatpak list"
+)
+_FILTER: Final = re.compile(r"(?:e?grep|rg|sed|comm|head|tail|fzf)\b|g?awk .*/.+/")
 
 
-def find_removed_packages(call: ProgramCall, _: ExpandedCommand) -> Iterator[Reason]:
+def find_removed_packages(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse packages that a package manager removes."""
     fields = [plain_text(field) for field in call.arguments]
     if call.name not in _PACKAGE_TOOLS or not any(map(_REMOVING.fullmatch, fields)):
@@ -38,8 +44,16 @@ def find_removed_packages(call: ProgramCall, _: ExpandedCommand) -> Iterator[Rea
     globs = sorted(one for one in patterns if "*" in one and _matches_essential(one))
     for name in (*exact, *globs):
         yield call.reason(messages.REMOVES_PACKAGE.format(name=name), messages.ASK_THE_USER)
-    if call.invocation.extra_arguments and "--nodeps" in fields:
+    listed = call.invocation.extra_arguments or any(UNKNOWN in one for one in call.arguments)
+    if listed and ("--nodeps" in fields or _lists_everything(command)):
         yield call.reason(messages.REMOVES_PACKAGE.format(name="*"), messages.ASK_THE_USER)
+
+
+def _lists_everything(command: ExpandedCommand) -> bool:
+    """Whether the command lists every installed package, and nothing leaves any out."""
+    told = [" ".join(word.value or "" for word in one.words) for one in command.flat.invocations]
+    filtered = any(_FILTER.match(text) for text in told)
+    return not filtered and any(map(_EVERY_PACKAGE.fullmatch, told))
 
 
 def _matches_essential(pattern: str) -> bool:

@@ -22,6 +22,7 @@ from handrail.shell.parse.syntax import (
     all_statements,
 )
 from handrail.shell.tables.catastrophes import POWER, POWER_VERBS
+from handrail.shell.tables.word_list import word_set
 
 _KILLS: Final = frozenset(("9", "KILL", "SIGKILL"))
 _SIGNAL: Final = re.compile(r"-(\d+|[A-Z][A-Z0-9+]+)", re.IGNORECASE)
@@ -29,7 +30,14 @@ _ENDLESS: Final = frozenset(("yes",))
 _ENDLESS_FILES: Final = frozenset(("/dev/zero", "/dev/urandom", "/dev/random"))
 # More processes at once than this are too many.
 _MANY: Final = 20_000
-_WAITING: Final = frozenset(("wait", "sleep", "read", "break", "exit"))
+_WAITING: Final = word_set("""
+    wait sleep usleep read break exit return select inotifywait fswatch entr nc socat tail curl wget ping
+""")
+# They make something new each time, or enter what they made.
+_ADDING: Final = frozenset(("mkdir", "mktemp", "fallocate"))
+# More than a disk usually has room for.
+_TOO_MUCH: Final = 250 * 2**30
+_SIZE: Final = re.compile(r"(\d{1,15})([kKmMgGtTpPeE]?)(?:i?[bB])?")
 _ALWAYS: Final[Mapping[str, list[list[list[str | None]]]]] = {
     "while": [[["true"]], [[":"]], [["[", "1", "]"]], [["test", "1"]]],
     "until": [[["false"]]],
@@ -58,8 +66,29 @@ def find_endless_loops(script: Script) -> Iterator[Reason]:
             continue
         inside = [one for body in loop.scripts for one in all_statements(body)]
         waits = {_program(one) for one in inside if not one.background}
-        if any(one.background for one in inside) and waits.isdisjoint(_WAITING):
+        if not waits.isdisjoint(_WAITING):
+            continue
+        if any(one.background for one in inside):
             yield Reason("; ".join(_BOMB), statement.source)
+        elif any(map(_adds, inside)):
+            yield Reason(f"{messages.FILLS_DISK}; {messages.WRITE_LESS}", statement.source)
+    own = [one for one in all_statements(script) if _starts_itself(one)]
+    if len(own) > 1:
+        yield Reason("; ".join(_BOMB), own[0].source)
+
+
+def _adds(statement: Statement) -> bool:
+    """Whether a statement of a loop leaves more on the disk each time."""
+    if any(one.operator == ">>" for one in statement.redirects):
+        return True
+    return _program(statement) in _ADDING
+
+
+def _starts_itself(statement: Statement) -> bool:
+    """Whether a statement runs the script that contains it, beside another run of it."""
+    command = statement.command
+    words = command.words if isinstance(command, SimpleCommand) else ()
+    return len(words) == 1 and words[0].source.strip('"') in ("$0", "${0}")
 
 
 def _program(statement: Statement) -> str | None:
@@ -150,6 +179,28 @@ def _endless(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
         yield call.reason(*_BOMB)
 
 
+def _written_bytes(call: ProgramCall) -> int:
+    """How much a program writes that is told so: `head -c`, `fallocate -l`, `dd bs= count=`."""
+    if call.name == "dd":
+        told = dict(one.partition("=")[::2] for one in call.arguments)
+        if told.get("of", "/dev/null").startswith("/dev/"):
+            return 0
+        return _bytes(told.get("bs", "512")) * _bytes(told.get("count", "0"))
+    if call.name in ("head", "fallocate", "mkfile", "xfs_mkfile"):
+        saved = call.name != "head" or bool(call.invocation.redirects)
+        short, name = ("c", "bytes") if call.name == "head" else ("l", "length")
+        value = call.option_value(short, name) or ("".join(call.operands[:1]))
+        return _bytes(value) if saved else 0
+    return 0
+
+
+def _bytes(text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return 0
+    return int(match[1]) * 1024 ** " kmgtpe".index(match[2].lower() or " ")
+
+
 def _prints_without_end(one: Invocation) -> bool:
     name = program_basename(one.program or "")
     texts = [word.value or "" for word in one.words[1:]]
@@ -164,6 +215,8 @@ def find_full_disks(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
     fields = [plain_text(field) for field in call.arguments]
     sources = {field.removeprefix("if=") for field in fields}
     endless = call.name in _ENDLESS or not _ENDLESS_FILES.isdisjoint(sources)
+    if _written_bytes(call) > _TOO_MUCH:
+        yield call.reason(messages.WRITES_TOO_MUCH, messages.WRITE_LESS)
     if call.name == "dd":
         counted = any(field.startswith("count=") for field in fields)
         target = next((field[3:] for field in fields if field.startswith("of=")), "/dev/null")

@@ -12,10 +12,12 @@ from typing import Final, NamedTuple
 
 from handrail.core.commands import Reason
 from handrail.shell.blocklist.deletes import wrapping_invocations
+from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.blocklist.passed_texts import input_texts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.tables import remote_loss
+from handrail.shell.tables.catastrophes import SHELLS
 from handrail.shell.tables.refused_uses import CLOUD
 from handrail.shell.tables.text_arguments import takes_text_as_data
 
@@ -46,7 +48,9 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
     joined = " ".join((call.name, *words))
     spellings = {joined, _CAMEL_CASE.sub("-", joined)}
     patterns = (*refused, *further)
-    if any(re.fullmatch(one, text, re.IGNORECASE) for one in patterns for text in spellings):
+    if any(re.fullmatch(one, text, re.IGNORECASE) for one in patterns for text in spellings) or (
+        call.name in remote_loss.FRAMEWORKS and _resets_production(call, command)
+    ):
         yield call.reason(*CLOUD)
     elif call.name in remote_loss.SQL_CLIENTS:
         yield from _find_dropped(call, command)
@@ -85,7 +89,8 @@ def _runs_elsewhere(call: ProgramCall, command: ExpandedCommand) -> bool:
 
 def _resets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
     """Whether any program empties what production uses: `manage.py flush --settings=prod`."""
-    if takes_text_as_data(call.name):
+    language = interpreter_language(call.name)
+    if takes_text_as_data(call.name) and (language is None or language in SHELLS):
         return False
     words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
     resets = [one for one in words if remote_loss.RESETS.fullmatch(one)]

@@ -161,7 +161,8 @@ def _looks(call: ProgramCall) -> bool:
     """Whether the tool only inspects the disk."""
     looking = LOOKING.get(call.name, frozenset())
     rest = [field for field in call.arguments if not field.startswith("/dev/")]
-    return bool(rest) and looking.issuperset(rest)
+    # `parted -s` alone takes its commands from standard input.
+    return bool(rest) and looking.issuperset(rest) and rest != ["-s"]
 
 
 def _values(fields: Iterable[str]) -> Iterator[str]:

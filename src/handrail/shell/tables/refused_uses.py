@@ -23,12 +23,26 @@ _DEFENCES: Final = (
     r"(?:apparmor|auditd|firewalld|ufw|fail2ban|iptables|nftables|selinux\S*|crowdsec|clamav\S*|falco|ossec\S*"
     r"|wazuh\S*|sshguard|sshd?|dropbear|NetworkManager|systemd-networkd|networking|systemd-resolved|osquery\S*|systemd-journald|rsyslog|syslog\S*|aide\S*|chronyd?|ntpd?)(?:\.service)?"
 )
-_FILTER: Final = re.compile(r".* (?:-F|-X|-P|-D|--flush|--policy|--delete-chain|--delete)(?: .*)?")
+_FILTER: Final = re.compile(
+    r".* (?:-F|-X|-P|-D|--flush|--policy|--delete-chain|--delete)(?: .*)?"
+    # Everybody's packets, or those of the way in; one address that is shut out is not named here.
+    r"|(?!.* (?:-s|--source|-d|--destination|--ctstate|--state|-m recent|--limit)\b)(?=.* (?:INPUT|OUTPUT|FORWARD)\b)"
+    r"(?=.* (?:-j|--jump) (?:DROP|REJECT))(?:(?!.*--dports? )|(?=.*--dports? (?:\S+,)?22\b)).*"
+)
 
 # The words of the command, joined by single blanks, must match as a whole.
 REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] = {
     **dict.fromkeys(("iptables", "ip6tables", "ebtables", "arptables"), ((_FILTER, _NETWORK),)),
-    "nft": ((re.compile(r".* (?:flush|delete|destroy)(?: .*)?"), _NETWORK),),
+    "nft": (
+        (
+            re.compile(
+                r".* (?:flush|delete|destroy)(?: .*)?|(?!.* (?:saddr|daddr|ct|limit)\b)(?=.* (?:input|output|forward)\b)"
+                r"(?:(?!.* dport )|(?=.* dport (?:22|ssh)\b)).* (?:add|insert) rule .*(?:drop|reject)(?: .*)?"
+                r"|.* policy drop.*"
+            ),
+            _NETWORK,
+        ),
+    ),
     "ufw": ((re.compile(r".* (?:disable|reset|default (?:allow|deny|reject))(?: .*)?"), _NETWORK),),
     "firewall-cmd": (
         (
@@ -66,7 +80,55 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
     ),
     "wevtutil": ((re.compile(r"(?i).* (?:cl|clear-log) .*"), _LOGS),),
     "fuser": ((re.compile(r".* -\w*k\w*(?: .*)? (?:/|/home|/usr|/var)/?"), _KILLS),),
-    "route": ((re.compile(r".* (?:del|delete|flush)(?: .*)?"), _NETWORK),),
+    "route": (
+        (re.compile(r".* (?:del|delete|flush|add default|change default)(?: .*)?"), _NETWORK),
+    ),
+    **dict.fromkeys(("ifdown", "wondershaper"), ((re.compile(r".* \S+"), _NETWORK),)),
+    "resolvectl": ((re.compile(r".* (?:dns|domain|revert) \S+ \S+.*"), _NETWORK),),
+    "scutil": ((re.compile(r".* --(?:set|dns).*"), _NETWORK),),
+    "networksetup": (
+        (
+            re.compile(r".* -set(?:dnsservers|networkserviceenabled|airportpower|manual)\b.*"),
+            _NETWORK,
+        ),
+    ),
+    "tc": (
+        (
+            re.compile(r".* qdisc (?:add|replace|change) .*(?:loss (?:[5-9]\d|100)%|blackhole).*"),
+            _NETWORK,
+        ),
+    ),
+    "hwclock": ((re.compile(r".* (?:--set|--systohc|-w)\b.*"), _KERNEL),),
+    "umount": ((re.compile(r".* -\w*a\w*(?: .*)?"), DISK),),
+    **dict.fromkeys(
+        ("gdb", "lldb", "strace", "reptyr", "ptrace"),
+        ((re.compile(r".* (?:-p ?|--pid[= ]|--attach-pid[= ])1(?: .*)?"), _KILLS),),
+    ),
+    "pg_resetwal": ((re.compile(r"pg_resetwal (?!.*(?:-n|--dry-run)\b).*"), CLOUD),),
+    **dict.fromkeys(
+        ("update-initramfs", "dracut", "mkinitcpio"),
+        ((re.compile(r"update-initramfs .*-d.*|dracut .*--force.*/boot/.*"), _KERNEL),),
+    ),
+    **dict.fromkeys(
+        ("grub-install", "grub2-install", "bootctl", "lilo", "extlinux"),
+        (
+            (
+                re.compile(
+                    r"(?:grub2?-install|lilo|extlinux) .*|bootctl .*(?:remove|unlink|install).*"
+                ),
+                DISK,
+            ),
+        ),
+    ),
+    **dict.fromkeys(
+        ("zramctl", "losetup"), ((re.compile(r".* (?:-D|--detach-all|--reset)(?: .*)?"), DISK),)
+    ),
+    "crontab": ((re.compile(r".* /dev/null"), _KERNEL),),
+    **dict.fromkeys(
+        ("depmod", "kmod", "dkms"),
+        ((re.compile(r".* (?:unload|remove .*--all|rmmod).*"), _KERNEL),),
+    ),
+    "ethtool": ((re.compile(r".* -E .*|.* --change-eeprom .*"), DISK),),
     "pfctl": ((re.compile(r".* -(?:d|F)(?: .*)?"), _NETWORK),),
     "hostname": ((re.compile(r"hostname [\w.]\S*|.* (?:-F|--file|-b)\b.*"), _KERNEL),),
     **dict.fromkeys(
@@ -92,13 +154,22 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
     "ip": (
         (
             re.compile(
-                r".* (?:link|l) del(?:ete)? .*|.* (?:link|l)\b.* down(?: .*)?|.* (?:route|addr?\w*|rule) (?:del|flush).*"
+                r".* (?:link|l) del(?:ete)? .*|.* (?:link|l)\b.* down(?: .*)?|.* (?:route|r|addr?\w*|rule|neigh) (?:del|flush).*"
+                r"|.* (?:route|r) (?:add|replace|change|append) (?:default|0\.0\.0\.0/0|::/0|blackhole|unreachable)\b.*"
+                r"|.* netns del\w* .*|.* xfrm .*flush.*"
             ),
             _NETWORK,
         ),
     ),
     **dict.fromkeys(("ifconfig",), ((re.compile(r".* down"), _NETWORK),)),
-    "nmcli": ((re.compile(r".* (?:networking off|radio all off)"), _NETWORK),),
+    "nmcli": (
+        (
+            re.compile(
+                r".* (?:n\w* off|r\w* (?:all|wifi) off|c\w* (?:down|del\w*|modify) .*|d\w* (?:disconnect|delete|down) .*)"
+            ),
+            _NETWORK,
+        ),
+    ),
     "sysctl": (
         (re.compile(r".* (?:-w|--write|-p|--load|--system|[\w./-]+=\S*)(?: .*)?"), _KERNEL),
     ),

@@ -222,6 +222,8 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("rails", "rake", "bundle"), (r".*db:(?:drop|reset|purge|schema:load).*",)),
     "pg_restore": (r".* (?:-c|--clean)(?: .*|$)",),
 }
+# They run tasks of a project: the words say what is done, and where.
+FRAMEWORKS: Final = frozenset(("rails", "rake", "bundle"))
 # Words that empty or rebuild what a program keeps; refused where production is named.
 RESETS: Final = re.compile(
     r"(?i)(?:db|database|migrate|migrations?|schema|orm|doctrine|ecto|data|doctrine:\w+|prisma)[:_.-](?:\w+[:_.-])*"
