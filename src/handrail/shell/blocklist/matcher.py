@@ -44,6 +44,7 @@ from handrail.shell.blocklist.writes import (
     find_output_overwrites,
     find_overwrites,
     find_redirect_overwrites,
+    find_replaced_keys,
     formats_workspace_file,
 )
 from handrail.shell.expand import UNKNOWN, Expander, plain_text
@@ -114,6 +115,7 @@ _CHECKS: Final = (
     find_deletions,
     find_overwrites,
     find_output_overwrites,
+    find_replaced_keys,
     find_disk_damage,
     find_permission_changes,
     find_user_changes,
@@ -169,6 +171,7 @@ def _simulated_reasons(
     """Reasons to refuse what the command does with the values that its words get."""
     for source in simulator.remote:
         yield Reason(f"{messages.RUNS_DOWNLOAD}; {messages.DOWNLOAD_FIRST}", source)
+    yield from simulator.loops
     for source in simulator.fork_bombs:
         yield Reason(f"{messages.FORK_BOMB}; {messages.START_A_FEW}", source)
     flat = FlatCommand(tuple(simulator.invocations))
@@ -281,8 +284,8 @@ def _foreign_code(
     name = program_basename(program)
     in_workspace = "/" in program and not program.startswith("/")
     if name.lower() in WINDOWS_PROGRAMS and not in_workspace:
-        told = [name, *(text for word in one.words[1:] for text in word_texts(word, command))]
-        found = find_windows_damage(" ".join(told), command.critical_paths, command.where.cwd)
+        line = [name, *(text for word in one.words[1:] for text in word_texts(word, command))]
+        found = find_windows_damage(" ".join(line), command.critical_paths, command.where.cwd)
         yield from (
             Reason(
                 f"{messages.WINDOWS_DAMAGE.format(what=what)}; {messages.ASK_THE_USER}", one.source

@@ -198,7 +198,7 @@ def _bytes(text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         return 0
-    return int(match[1]) * 1024 ** " kmgtpe".index(match[2].lower() or " ")
+    return int(match[1]) << 10 * " kmgtpe".index(match[2].lower() or " ")
 
 
 def _prints_without_end(one: Invocation) -> bool:

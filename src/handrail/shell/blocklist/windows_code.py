@@ -81,7 +81,7 @@ def find_windows_damage(
             listed = targets if name in _LISTERS else listed
 
 
-def _without_shell(words: Sequence[str]) -> Sequence[str]:
+def _without_shell(words: Sequence[str]) -> list[str]:
     """The words behind `cmd /c` or `powershell -Command` and its options."""
     rest = list(words)
     while rest and re.fullmatch(r"(?i)(?:cmd|powershell|pwsh)(?:\.exe)?|[-/]\w+", rest[0]):

@@ -11,6 +11,8 @@ from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.critical_paths import CriticalPaths
+from handrail.shell.blocklist.deletes import input_sources
+from handrail.shell.blocklist.passed_texts import input_texts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import DISK, DISK_TOOLS, DISK_VERBS, LOOKING
@@ -82,6 +84,19 @@ def find_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
         yield from _unpacked(call, command)
     elif call.name == "git" and "clone" in call.arguments:
         yield from _overwritten(call, command, call.operands[-1:])
+
+
+def find_replaced_keys(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse a new key in the place of the user's own.
+
+    `ssh-keygen` asks before it replaces one; here the answer is given in advance.
+    """
+    path = call.option_value("f") if call.name == "ssh-keygen" else None
+    if path is None or not command.critical_paths.is_private_key(path, call.cwd):
+        return
+    answers = [*input_texts(call.invocation, command)]
+    if answers or input_sources(call.invocation, command.flat.invocations):
+        yield call.reason(messages.OVERWRITES.format(what=path), messages.ASK_THE_USER)
 
 
 def find_output_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:

@@ -109,7 +109,9 @@ class _AwkParser(AwkExpressionParser):
         for value in values[:_MAX_VALUES]:
             texts = []
             for part in value.parts:
-                if part is not None and part[0] == "name":
+                if part == ("name", "ENVIRON[HOME]"):
+                    texts.append("~")
+                elif part is not None and part[0] == "name":
                     known = self.assigned.get(part[1], [])
                     texts.append((known[-1].constant or "") if known else "")
                 elif part is not None:

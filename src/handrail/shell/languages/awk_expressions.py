@@ -336,17 +336,21 @@ class AwkExpressionParser:
             self._arguments(")")
             return AwkValue()
         if self._accept("["):
-            self._index(name)
-            return AwkValue((("name", f"{name}[]"),), is_target=True)
+            key = self._index(name)
+            return AwkValue((("name", f"{name}[{key}]"),), is_target=True)
         self._mention(name)
         return AwkValue((("name", name),), is_target=True)
 
-    def _index(self, name: str) -> None:
+    def _index(self, name: str) -> str:
+        """Read an index; returns the name of the variable for the environment, else nothing."""
         keys = self._arguments("]")
         if name != "ENVIRON":
             self._mention(name)
-        elif len(keys) != 1 or keys[0].constant not in _HARMLESS_VARIABLES:
+            return ""
+        key = keys[0].constant if len(keys) == 1 else None
+        if key not in _HARMLESS_VARIABLES:
             self._found.doubts.append(name)
+        return key or ""
 
     def _mention(self, name: str) -> None:
         if name in _REACHING or name == "ENVIRON":

@@ -48,6 +48,10 @@ _STARTUP_FOLDERS: Final = re.compile(
 _STARTUP_VARIABLE: Final = re.compile(
     r"\b(?:PROMPT_COMMAND|PS[0124]|BASH_ENV|ENV|precmd|preexec)=(?:\"([^\"]*)\"|'([^']*)')"
 )
+_SEARCHED_FIRST: Final = re.compile(
+    r"\b(?:PATH|LD_PRELOAD|LD_LIBRARY_PATH|LD_AUDIT|DYLD_INSERT_LIBRARIES|PYTHONPATH|PYTHONSTARTUP|NODE_PATH|PERL5LIB|RUBYLIB)"
+    r"=[\"']?(/(?:tmp|var/tmp|dev/shm)/[^\s:\"']*)"
+)
 # What ssh runs for a connection.
 _SSH_COMMAND: Final = re.compile(
     r"(?i)\b(?:proxycommand|localcommand|knownhostscommand|match\s+exec)[\s=]+([^\n]+)"
@@ -261,11 +265,19 @@ def repeated_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
         yield template.replace("{}", one) if "{}" in template else f"{template} {one}"
 
 
+def is_startup_file(path: str) -> bool:
+    """Whether every new shell, the desktop or git runs what is in the file."""
+    name = posixpath.basename(path)
+    return name in STARTUP_FILES or _STARTUP_FOLDERS.search(f"/{path}") is not None
+
+
 def startup_commands(path: str, content: str) -> Iterator[str]:
     """The shell texts that run at the next login or start if a file has this content."""
     name = posixpath.basename(path)
-    if name in STARTUP_FILES or _STARTUP_FOLDERS.search(path):
+    if is_startup_file(path):
         yield content
+        # A program or a library that is found first is as good as started.
+        yield from (match[1] for match in _SEARCHED_FIRST.finditer(content))
         yield from (match[1] or match[2] for match in _STARTUP_VARIABLE.finditer(content))
     elif path.endswith("/.ssh/config"):
         yield from _SSH_COMMAND.findall(content)

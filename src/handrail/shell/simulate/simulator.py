@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from handrail.core.commands import ExecutionContext, UnreadableCommand
+from handrail.core.commands import ExecutionContext, Reason, UnreadableCommand
 from handrail.shell.analyze.invocation import Invocation, WrappedRun
 from handrail.shell.analyze.wrappers import unwrap
+from handrail.shell.blocklist.processes import find_endless_loops
 from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.parse.syntax import (
     AndOrList,
@@ -70,6 +71,8 @@ class CommandSimulator:
         self.remote: list[str] = []
         # The sources of scripts that start themselves again and do not wait.
         self.fork_bombs: list[str] = []
+        # Loops without end in the texts that it runs.
+        self.loops: list[Reason] = []
         # The command does more than is followed.
         self.exhausted = False
         self._where = where
@@ -177,12 +180,8 @@ class CommandSimulator:
             before = self._steps
             state.variables.pop(builtin_commands.AT_END, None)
             texts += [self.run_script(script, state, frame) for script in command.scripts]
-            reads = builtin_commands.AT_END in state.variables
-            if (
-                not reads
-                or state.variables[builtin_commands.AT_END] == "yes"
-                or self._steps == before
-            ):
+            at_end = state.variables.get(builtin_commands.AT_END)
+            if at_end in (None, "yes") or self._steps == before:
                 break
         state.variables.pop(builtin_commands.AT_END, None)
         return _joined(texts)
@@ -372,6 +371,7 @@ class CommandSimulator:
             except UnreadableCommand:
                 self._texts[text] = None
         script = self._texts[text]
+        self.loops.extend(() if script is None else find_endless_loops(script))
         return None if script is None else self.run_script(script, state, frame)
 
     def _function(
