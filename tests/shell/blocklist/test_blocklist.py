@@ -65,7 +65,7 @@ sgdisk -p -Z /dev/sda
 parted -s /dev/sda mklabel msdos print
 hdparm --user-master u --security-erase p /dev/sda
 zpool destroy tank
-mkfs -t ext4 disk.img
+mkfs -t ext4 /dev/loop0
 mount -o remount,rw /
 umount -l /home
 """

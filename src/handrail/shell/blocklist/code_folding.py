@@ -16,7 +16,7 @@ from typing import Final
 
 _TEXT: Final = r"""[rbu]{0,2}(?:"([^"\n]*)"|'([^'\n]*)')"""
 _MOST_ROUNDS: Final = 4
-_LONGEST: Final = 20_000
+_LONGEST: Final = 10_000
 _MOST_VARIABLES: Final = 12
 _HOME: Final = re.compile(
     r"(?:os\.path\.)?expanduser\(\s*[\"']~[\"']\s*\)|(?:pathlib\.)?Path\.home\(\)|(?:require\([\"']os[\"']\)|\bos)\.homedir\(\)"

@@ -31,6 +31,7 @@ _DELETERS: Final = frozenset(
         "zf_rm",
     )
 )
+_MOVERS: Final = frozenset(("mv", "gmv", "cp", "gcp", "install", "ln"))
 # Programs that delete with one of their subcommands.
 _DELETING_VERBS: Final = {
     "cmake": frozenset(("rm", "remove", "remove_directory")),
@@ -47,6 +48,10 @@ _FILTERS: Final = word_set("""
     -name -iname -path -ipath -wholename -regex -iregex -newer -mtime -mmin -ctime -atime -size
     -empty -perm -user -inum -samefile
 """)
+# Filters that leave nothing out: the last years, any size, any mode.
+_MATCHES_ALL: Final = re.compile(
+    r"-[mca](?:time -\d{3,}|min -\d{6,})|-[mca]time \+?-?0|-size (?:\+0|-\d+[GT]|\+-1)\w?|-perm [-/]?0+|-(?:i?path|wholename|i?regex) (?:/?\*+|\.\*|/\.\*)"
+)
 # They print every path below the one they are given.
 _LISTERS: Final = frozenset(("locate", "plocate", "mlocate", "tree", "du"))
 # A redirect to the file that was found.
@@ -60,7 +65,7 @@ def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reas
         yield from _gone(call, command, (*call.operands, *piped_operands(call, command)))
         if "--no-preserve-root" in call.arguments:
             yield call.reason(messages.DELETES_ROOT, messages.NAME_THE_FILES)
-    elif call.name in ("mv", "gmv"):
+    elif call.name in _MOVERS:
         yield from _gone(call, command, _sources(call))
     elif call.name in ("rename", "prename", "perl-rename", "mmv", "vidir"):
         yield from _gone(call, command, call.operands[1:])
@@ -102,7 +107,12 @@ def _swept(call: ProgramCall) -> Sequence[str]:
 
 
 def _sources(call: ProgramCall) -> Sequence[str]:
-    """What `mv` moves away: all operands but the last, or all if an option names the target."""
+    """What `mv` moves away: all operands but the last, or all if an option names the target.
+
+    What `/dev/null` is copied over is gone, too.
+    """
+    if call.name not in ("mv", "gmv"):
+        return call.operands[-1:] if "/dev/null" in call.operands[:-1] else ()
     target = call.option_value("t", "target-directory")
     return call.operands if target is not None else call.operands[:-1]
 
@@ -132,7 +142,9 @@ def _found(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
 def _narrows(fields: Sequence[str]) -> bool:
     """Whether `find` leaves anything out: `-name '*'` and `-name '.*'` do not."""
     return any(
-        one in _FILTERS and not (one.endswith("name") and is_wildcard(plain_text(after)))
+        one in _FILTERS
+        and not (one.endswith("name") and is_wildcard(plain_text(after)))
+        and _MATCHES_ALL.fullmatch(f"{one} {plain_text(after)}") is None
         for one, after in pairwise((*fields, ""))
     )
 

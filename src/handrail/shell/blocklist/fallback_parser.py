@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -47,7 +48,11 @@ def is_fork_bomb(text: str) -> bool:
 
 def parse_fallback(text: str, depth: int = 0) -> FlatCommand:
     """The programs that the text seems to start."""
-    return FlatCommand(tuple(_invocations(text[:_LONGEST], depth)))
+    found = tuple(_invocations(text[:_LONGEST], depth))
+    moves = any(one.program in ("cd", "pushd") for one in found)
+    if moves:
+        found = tuple(replace(one, cwd=None) for one in found)
+    return FlatCommand(found, changes_directory=moves)
 
 
 def _invocations(text: str, depth: int) -> Iterator[Invocation]:

@@ -123,6 +123,8 @@ _FORMATS: Final = re.compile(
     r"(?i)(?:^|[;&|\n]|/c\s)\s*format(?:\.com)?\s+[a-z]:|\bFormat-Volume\b|\bClear-Disk\b"
 )
 _MOST_EXECUTED: Final = 4
+# `os.chdir("/")`: the commands after it run there.
+_ENTERED: Final = re.compile(r"\bchdir\w*\s*\(?\s*[\"']([/~][\w./~-]*)[\"']")
 # Looks at a command line found inside the code.
 Look = Callable[[str], Iterator[Reason]]
 
@@ -161,8 +163,10 @@ def _damage(
     for text in _decoded(code):
         yield from _damage(text, options, places, cwd, look)
         yield from (reason.text for reason in look(text))
+    entered = _ENTERED.search(code)
+    start = f"cd {entered[1]}; " if entered else ""
     for command in _commands(code):
-        yield from (reason.text for reason in look(command))
+        yield from (reason.text for reason in look(start + command))
 
 
 def _only_prints(code: str) -> bool:

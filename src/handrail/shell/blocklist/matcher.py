@@ -106,7 +106,8 @@ def find_refused_uses(call: ProgramCall, _: ExpandedCommand) -> Iterator[Reason]
     uses = REFUSED_USES.get(call.name, ())
     if not uses:
         return
-    told = ["" if one == UNKNOWN else plain_text(one) for one in call.arguments[:_MOST_WORDS]]
+    given = (one[:_LONGEST_WORD] for one in call.arguments[:_MOST_WORDS])
+    told = ["" if one == UNKNOWN else plain_text(one) for one in given]
     joined = " ".join((call.name, *told))
     yield from (call.reason(*refusal) for pattern, refusal in uses if pattern.fullmatch(joined))
 
@@ -140,6 +141,7 @@ _ONLY_SAYS: Final = (("--help",), ("--version",))
 _MOST_REASONS: Final = 8
 # The patterns of uses look at so many arguments: their time grows with the square of the length.
 _MOST_WORDS: Final = 200
+_LONGEST_WORD: Final = 200
 _DEEPEST: Final = 3
 
 

@@ -30,6 +30,8 @@ _ENDLESS: Final = frozenset(("yes",))
 _ENDLESS_FILES: Final = frozenset(("/dev/zero", "/dev/urandom", "/dev/random"))
 # More processes at once than this are too many.
 _MANY: Final = 20_000
+# `seq 1 100000`, `{1..100000}`, `i < 100000`.
+_COUNTED: Final = re.compile(r"(?:\bseq(?:\s+\d+){0,2}\s+|\.\.|<=?\s*)(\d{5,18})\b")
 _WAITING: Final = word_set("""
     wait sleep usleep read break exit return select inotifywait fswatch entr nc socat tail curl wget ping
 """)
@@ -62,7 +64,9 @@ def find_endless_loops(script: Script) -> Iterator[Reason]:
     """Reasons to refuse loops such as `while true; do x & done` that never end and never wait."""
     for statement in all_statements(script):
         loop = statement.command
-        if not isinstance(loop, CompoundCommand) or not _never_ends(loop, statement.source):
+        if not isinstance(loop, CompoundCommand):
+            continue
+        if not _never_ends(loop, statement.source) and not _many_rounds(loop, statement.source):
             continue
         inside = [one for body in loop.scripts for one in all_statements(body)]
         waits = {_program(one) for one in inside if not one.background}
@@ -70,7 +74,7 @@ def find_endless_loops(script: Script) -> Iterator[Reason]:
             continue
         if any(one.background for one in inside):
             yield Reason("; ".join(_BOMB), statement.source)
-        elif any(map(_adds, inside)):
+        elif _never_ends(loop, statement.source) and any(map(_adds, inside)):
             yield Reason(f"{messages.FILLS_DISK}; {messages.WRITE_LESS}", statement.source)
     own = [one for one in all_statements(script) if _starts_itself(one)]
     if len(own) > 1:
@@ -94,6 +98,12 @@ def _starts_itself(statement: Statement) -> bool:
 def _program(statement: Statement) -> str | None:
     command = statement.command
     return command.words[0].value if isinstance(command, SimpleCommand) and command.words else None
+
+
+def _many_rounds(loop: CompoundCommand, source: str) -> bool:
+    """Whether a `for` counts so far that its rounds cannot all run at once."""
+    head = source.partition("do")[0][:200] if loop.kind.startswith("for") else ""
+    return any(int(number) > _MANY for number in _COUNTED.findall(head))
 
 
 def _never_ends(loop: CompoundCommand, source: str) -> bool:

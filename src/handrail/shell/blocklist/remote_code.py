@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -28,7 +29,13 @@ from handrail.shell.tables.catastrophes import WRAPPERS, fetches_text
 _SOCKETS: Final = ("/dev/tcp/", "/dev/udp/")
 _DEEPEST: Final = 8
 # They run a program by its address.
-_LOADERS: Final = frozenset(("deno", "bun", "jbang", "kscript", "scala-cli"))
+_LOADERS: Final = frozenset(
+    ("deno", "bun", "jbang", "kscript", "scala-cli", "npx", "bunx", "uvx", "pnpx")
+)
+# Where programs are published under the name of somebody.
+_PUBLISHED: Final = re.compile(
+    r"https?://(?:[\w-]+\.)*(?:github|gitlab|codeberg|bitbucket)\.\w+/.*"
+)
 # They run what they read: make as rules, parallel as commands.
 _INPUT_PROGRAMS: Final[Mapping[str, Callable[[Sequence[str]], bool]]] = {
     **dict.fromkeys(
@@ -92,7 +99,10 @@ class RemoteCodeTracker:
         """`deno run https://…`, `curl … | make -f -`."""
         told = [word.value or "" for word in one.words[1:]]
         program = [field for field in told if not field.startswith("-") and field != "run"][:1]
-        if name in _LOADERS and "".join(program).startswith(("http://", "https://")):
+        address = "".join(program)
+        if name in _LOADERS and address.startswith(("http://", "https://")):
+            if name in ("npx", "bunx", "uvx", "pnpx") and _PUBLISHED.fullmatch(address):
+                return False
             return "run" in told or name not in ("deno", "bun")
         return name in _INPUT_PROGRAMS and self._fed(one) and _INPUT_PROGRAMS[name](told)
 
@@ -212,7 +222,8 @@ def _opens_a_shell(one: Invocation) -> bool:
         return True
     if name == "socat":
         return any(field.upper().startswith(("EXEC:", "SYSTEM:")) for field in told)
-    if find_interpreter(one.words) is None:
+    shells = any(find_interpreter(one.words[start:]) for start in range(min(len(one.words), 4)))
+    if not shells:
         return False
     targets = [redirect.target.value or "" for redirect in one.redirects]
     return any(target.startswith(_SOCKETS) for target in targets)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from handrail.core.commands import Reason
@@ -26,6 +27,8 @@ _DOMAIN: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?::\d+)?", re.IGNOR
 _CAMEL_CASE: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # The patterns look at so many arguments: their time grows with the square of the number.
 _MOST_WORDS: Final = 200
+_LONGEST_WORD: Final = 200
+_LONGEST_CODE: Final = 4_000
 _REMOTE_SHELLS: Final = frozenset(
     ("ssh", "mosh", "sshpass", "kubectl", "oc", "heroku", "fly", "flyctl")
 )
@@ -45,7 +48,8 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
     in_use = in_use or (not names.are_trials and _runs_elsewhere(call, command))
     refused = [] if names.are_trials and not in_use else remote_loss.LOSSES.get(call.name, ())
     further = remote_loss.LOSSES_IN_USE.get(call.name, ()) if in_use else ()
-    joined = " ".join((call.name, *words))
+    longest = _LONGEST_CODE if call.name in ("mongo", "mongosh") else _LONGEST_WORD
+    joined = " ".join((call.name, *(one[:longest] for one in words)))
     spellings = {joined, _CAMEL_CASE.sub("-", joined)}
     patterns = (*refused, *further)
     if any(re.fullmatch(one, text, re.IGNORECASE) for one in patterns for text in spellings) or (
@@ -93,7 +97,9 @@ def _resets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
     if takes_text_as_data(call.name) and (language is None or language in SHELLS):
         return False
     words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
-    resets = [one for one in words if remote_loss.RESETS.fullmatch(one)]
+    # `migrate reset` is `migrate:reset` of another program.
+    pairs = [f"{one}:{after}" for one, after in pairwise(words)]
+    resets = [one for one in (*words, *pairs) if remote_loss.RESETS.fullmatch(one)]
     if not resets or any(map(remote_loss.MADE_AGAIN.search, words)):
         return False
     named = (one for one in words if " " not in one and one not in resets)

@@ -11,7 +11,7 @@ from handrail.core.commands import Reason
 from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist import messages
-from handrail.shell.blocklist.deletes import input_sources
+from handrail.shell.blocklist.deletes import input_sources, wrapping_invocations
 from handrail.shell.blocklist.passed_texts import input_texts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.parse.syntax import (
@@ -219,8 +219,16 @@ class _SecretTracker:
         self._sends_own = own
         if sent:
             return True
-        feeds = input_sources(one, self._command.flat.invocations)
-        return any(self._prints_secret(other, 0) for other in feeds)
+        among = self._command.flat.invocations
+        listed = (
+            word
+            for wrapper in wrapping_invocations(one, among)
+            for before, word in pairwise(wrapper.words)
+            if before.value in ("-a", "--arg-file", "::::")
+        )
+        if any(map(self._secret_path, listed)):
+            return True
+        return any(self._prints_secret(other, 0) for other in input_sources(one, among))
 
     def _secret_input(self, redirect: Redirect) -> bool:
         if not redirect.operator.startswith("<"):

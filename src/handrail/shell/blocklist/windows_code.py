@@ -52,12 +52,14 @@ _REFUSED_USES: Final = re.compile(
     r"|wmic(?:\.exe)? .*(?:shadowcopy .*delete|os .*(?:reboot|shutdown)).*|sdelete\S* .*[a-z]:.*|del(?:ete)?prof\S* .*|vssadmin .*resize.*"
 )
 _DEEPEST: Final = 3
+_LONGEST: Final = 10_000
 
 
 def find_windows_damage(
     text: str, places: CriticalPaths, cwd: str | None, depth: int = 0
 ) -> Iterator[str]:
     """What statements of PowerShell or cmd would destroy."""
+    text = text[:_LONGEST]
     for match in _ENCODED.finditer(text) if depth < _DEEPEST else ():
         with suppress(binascii.Error, ValueError):
             decoded = base64.b64decode(match[1] + "==").decode("utf-16-le")

@@ -50,7 +50,15 @@ _PRINTERS: Final = frozenset(("echo", "printf", "pwd", "which", "command", "type
 _UNPACKERS: Final = frozenset(("gzip", "gunzip", "zcat", "xz", "bzip2", "zstd", "uudecode", "gpg"))
 _OPENSSL: Final = frozenset(("base64", "enc"))
 # What stands for the many names of a directory whose loss is a catastrophe.
-_LISTINGS: Final = {"/": ("etc", "usr", "home")}
+_LISTINGS: Final = {
+    "/": ("etc", "usr", "home"),
+    "/home": ("user",),
+    "/etc": ("passwd", "fstab"),
+    "/var/lib": ("dpkg", "postgresql"),
+    "/usr": ("bin", "lib"),
+    "/dev": ("sda", "nvme0n1"),
+}
+_HOME_LISTING: Final = (".ssh", ".config", "Documents")
 _SUBSTITUTE: Final = re.compile(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([gpIi\d]*)")
 _CUT_BY: Final = re.compile(r"-d ?(\S)|--delimiter=(\S)")
 _COLUMN: Final = re.compile(r"(?:NR\s*[>!]=?\s*\d+\s*)?\{\s*print\s+\$([1-9])\s*;?\s*\}")
@@ -238,11 +246,13 @@ def _find(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None
 
 def _ls(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
     paths = [one for one in arguments if not one.startswith("-")] or ["."]
-    folder = state.absolute(paths[0])
-    names = _LISTINGS.get(folder.removesuffix("*"))
+    path = state.absolute(paths[0])
+    folder = path.removesuffix("*").rstrip("/")
+    at_home = folder == state.home or re.fullmatch(r"/(?:home|Users)/[^/]+|/root", folder)
+    names = _HOME_LISTING if at_home else _LISTINGS.get(folder or "/")
     if names is None:
         return None
-    return "\n".join(f"/{one}" if folder.endswith("*") else one for one in names) + "\n"
+    return "\n".join(f"{folder}/{one}" if path.endswith("*") else one for one in names) + "\n"
 
 
 def _processes(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:

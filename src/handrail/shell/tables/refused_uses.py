@@ -205,6 +205,8 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
             re.compile(
                 r"(?i)git (?:.* )?config (?=.*--(?:global|system)\b)(?:.* )?(?:core|init|alias|credential|diff|gpg)\.\S+"
                 r" !?/(?:tmp|var/tmp|dev/shm)/.*"
+                # It is told every password.
+                r"|git (?:.* )?credential\.(?:\S+\.)?helper[ =].*\b(?:curl|wget|nc|ncat|socat|netcat)\b.*"
             ),
             ACCOUNTS,
         ),

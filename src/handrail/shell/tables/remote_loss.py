@@ -84,7 +84,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         r".* schedule-key-deletion .*",
         r".* (?:delete|close|disable)-(?:detector|account|organization|global-table)[\w-]*(?: .*|$)",
     ),
-    "gcloud": (rf".* storage rm {_RECURSIVE}.*{_BUCKET}",),
+    "gcloud": (rf".* storage rm {_RECURSIVE}.*{_BUCKET}", r".* kms keys versions destroy .*"),
     "gsutil": (rf".* rm {_RECURSIVE}.*{_BUCKET}", r".* rb .*"),
     **dict.fromkeys(
         ("s3cmd", "s5cmd", "mc"),
@@ -114,7 +114,8 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         ("kubectl", "oc"),
         (
             r".* delete (?:.* )?(?:ns|namespaces?|projects?|nodes?|pv|crds?)[ /].*",
-            r"(?=.* --all\b).* delete (?:.* )?(?:pvcs?|persistentvolumeclaims?|all|secrets?|deploy\w*|sts|statefulsets?)\b.*",
+            r".* delete (?:.* )?(?:-n|--namespace)[ =]?kube-system\b.*|.* (?:-n|--namespace)[ =]?kube-system (?:.* )?delete .*",
+            r"(?=.* --all\b).* delete (?:.* )?(?:\S+,)?(?:pvcs?|persistentvolumeclaims?|all|secrets?|deploy\w*|sts|statefulsets?)\b.*",
             r"(?=.* delete )(?=.* --all\b).* (?:-A|--all-namespaces)\b.*",
             rf".* delete (?:-\S+ )*{FOUND}.*",
             r".* drain (?=.*--force)(?:.* )?(?:--all|-l|--selector)\b.*",
@@ -245,7 +246,7 @@ SQL_DATA: Final = re.compile(r"'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?
 _STATEMENT: Final = r"(?is)(?:^|[;\n{(\"]|^-\w|^--[\w-]+=)\s*"
 DROPS: Final = re.compile(
     _STATEMENT
-    + r"(?:drop|delete)\s+(?:database|schema|keyspace|owned)\s+(?:by\s+)?(?:if\s+exists\s+)?"
+    + r"(?:drop|delete)\s+(?:database|schema|keyspace|owned|tablespace|user(?=.*\bcascade\b))\s+(?:by\s+)?(?:if\s+exists\s+)?"
     r"[`\"'\[]?([\w.$-]+)"
 )
 # Whole tables of a database that is in use.
