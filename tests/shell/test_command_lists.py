@@ -10,19 +10,23 @@ from handrail.shell.analyzer import ShellCommandAnalyzer
 CATASTROPHES = (
     *("catastrophes", "blind_catastrophes", "third_catastrophes", "fourth_catastrophes"),
     *("fifth_catastrophes", "sixth_catastrophes", "seventh_catastrophes"),
-    "eighth_catastrophes",
+    *("eighth_catastrophes", "ninth_catastrophes", "tenth_catastrophes", "eleventh_catastrophes"),
 )
 PROJECT_WORK = (
     *("project_work", "blind_project_work", "third_project_work", "fourth_project_work"),
-    *("fifth_project_work", "seventh_project_work"),
+    *("fifth_project_work", "seventh_project_work", "tenth_project_work"),
+)
+ASKED_WORK = (
+    *("asked_work", "seventh_asked_work", "eighth_asked_work", "tenth_asked_work"),
+    "eleventh_asked_work",
 )
 READ_ONLY = (
     *("read_only", "blind_read_only", "fourth_read_only", "fifth_read_only", "sixth_read_only"),
-    "seventh_read_only",
+    *("seventh_read_only", "tenth_read_only", "eleventh_read_only"),
 )
 NEAR_MISSES = (
     *("near_misses", "third_near_misses", "fourth_near_misses", "fifth_near_misses"),
-    *("sixth_near_misses", "seventh_near_misses"),
+    *("sixth_near_misses", "seventh_near_misses", "tenth_near_misses", "eleventh_near_misses"),
 )
 
 
@@ -83,14 +87,6 @@ def test_installing_and_publishing_is_no_work_on_a_project(listed):
     assert [row.command for row in rows if row.missed] == []
 
 
-@pytest.mark.finding("F09")
-def test_most_of_a_list_that_no_rule_was_made_for_is_blocked_and_the_rest_is_asked(listed):
-    rows = listed("ninth_catastrophes")
-
-    assert len([row for row in rows if row.missed]) <= 17
-    assert [row.command for row in rows if row.found is CommandClass.SAFE] == []
-
-
 @pytest.mark.feature("H03")
 @pytest.mark.parametrize("name", PROJECT_WORK)
 def test_no_work_on_a_project_is_blocked(listed, name):
@@ -101,7 +97,7 @@ def test_no_work_on_a_project_is_blocked(listed, name):
 
 
 @pytest.mark.feature("H03")
-@pytest.mark.parametrize("name", ["asked_work", "seventh_asked_work", "eighth_asked_work"])
+@pytest.mark.parametrize("name", ASKED_WORK)
 def test_ordinary_commands_that_name_harm_are_not_blocked(listed, name):
     rows = listed(name)
 

@@ -37,7 +37,7 @@ _REMOTE_SHELLS: Final = frozenset(
 def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse what a program deletes on other machines."""
     if call.name not in remote_loss.PROGRAMS:
-        if _resets_production(call, command):
+        if _resets_production(call, command) or _deletes_everything(call):
             yield call.reason(*CLOUD)
         return
     words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
@@ -105,6 +105,18 @@ def _resets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
     named = (one for one in words if " " not in one and one not in resets)
     return any(map(remote_loss.PRODUCTION.fullmatch, named)) or (
         _sets_production(call, command) or _runs_elsewhere(call, command)
+    )
+
+
+def _deletes_everything(call: ProgramCall) -> bool:
+    """Whether a client or control program, known or not, deletes all that its service keeps."""
+    if remote_loss.CONTROL_PROGRAM.fullmatch(call.name) is None or takes_text_as_data(call.name):
+        return False
+    words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
+    pairs = (f"{one} {after}" for one, after in pairwise(words))
+    named = [*words] if any(map(remote_loss.EVERYTHING.fullmatch, pairs)) else []
+    return bool(named) and not any(
+        remote_loss.MADE_AGAIN.search(one) or remote_loss.TRIAL.search(one) for one in named
     )
 
 

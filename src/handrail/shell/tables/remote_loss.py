@@ -232,6 +232,12 @@ RESETS: Final = re.compile(
     r"|drop[_-]?(?:db|database|all|tables?|schema)?|truncate|wipe|purge|nuke|destroy(?:[_:-]\w+)?|delete[_-]all|tear-?down|erase"
     r"|.*\.(?:delete_all|destroy_all|truncate(?:_all)?|deleteMany|dropDatabase|drop_all|drop_database)\b.*"
 )
+# `shopctl delete all`, `search-cli purge --all`.
+CONTROL_PROGRAM: Final = re.compile(r"[\w.-]*(?:ctl|cli|admin|adm)(?:\.(?:sh|py))?")
+EVERYTHING: Final = re.compile(
+    r"(?i)(?:delete|destroy|purge|wipe|drop|erase|remove|flush|nuke|rm|-?-delete) (?:--?all(?:-[\w-]+)?|all|everything|\*|_all)"
+    r"|\S+ --(?:delete|purge|drop|wipe|destroy)-(?:all|everything)\S*"
+)
 PRODUCTION: Final = re.compile(r"(?i)(?:.*[^a-z])?prod(?:uction)?(?:[^a-z].*)?")
 # What is kept only to be quicker is made again.
 MADE_AGAIN: Final = re.compile(r"(?i)cache|css|dns|assets|rewrite|session|transient|cdn")
