@@ -11,6 +11,7 @@ CATASTROPHES = (
     *("catastrophes", "blind_catastrophes", "third_catastrophes", "fourth_catastrophes"),
     *("fifth_catastrophes", "sixth_catastrophes", "seventh_catastrophes"),
     *("eighth_catastrophes", "ninth_catastrophes", "tenth_catastrophes", "eleventh_catastrophes"),
+    "twelfth_catastrophes",
 )
 PROJECT_WORK = (
     *("project_work", "blind_project_work", "third_project_work", "fourth_project_work"),
@@ -18,7 +19,7 @@ PROJECT_WORK = (
 )
 ASKED_WORK = (
     *("asked_work", "seventh_asked_work", "eighth_asked_work", "tenth_asked_work"),
-    "eleventh_asked_work",
+    *("eleventh_asked_work", "twelfth_asked_work"),
 )
 READ_ONLY = (
     *("read_only", "blind_read_only", "fourth_read_only", "fifth_read_only", "sixth_read_only"),

@@ -17,6 +17,8 @@ _QUEUES: Final = frozenset(("at", "batch"))
 _VERBS: Final = frozenset(("deno", "bun"))
 _CODE_OPTIONS: Final = frozenset(("--eval", "--print", "--command", "--execute", "--run"))
 _OPERAND_IS_CODE: Final = frozenset(("awk", "gawk", "mawk", "nawk"))
+# Modules whose arguments are code.
+_RUNS_OPERANDS: Final = frozenset(("timeit", "pyperf", "cProfile", "trace"))
 _VERSION: Final = re.compile(r"[\d.]+$")
 
 
@@ -119,6 +121,9 @@ class _InterpreterArguments:
                 self._takes_code = True
             elif letter == "m" and letter in carrying:
                 self._module = True
+                name = attached or (self._rest[0].value if self._rest else "")
+                if name in _RUNS_OPERANDS:
+                    self._code += self._rest[0 if attached else 1 :]
                 return
             elif letter in carrying:
                 self._code += [_text(attached)] if attached else self._rest[:1]

@@ -23,6 +23,9 @@ from handrail.shell.tables.refused_uses import CLOUD
 from handrail.shell.tables.text_arguments import takes_text_as_data
 
 _DOMAIN: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?::\d+)?", re.IGNORECASE)
+_DOMAIN_ADDRESS: Final = re.compile(
+    r"\w[\w+]*://(?:[^@/\s]*@)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}", re.I
+)
 # `deleteSite`, as some services call it.
 _CAMEL_CASE: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # The patterns look at so many arguments: their time grows with the square of the number.
@@ -45,7 +48,10 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
         words += [remote_loss.FOUND, remote_loss.LISTED]
     names = _ResourceNames.among(words, frozenset())
     in_use = names.in_use or _sets_production(call, command)
-    in_use = in_use or (not names.are_trials and _runs_elsewhere(call, command))
+    elsewhere = _runs_elsewhere(call, command) or (
+        call.name in remote_loss.ADDRESSED and any(map(_DOMAIN_ADDRESS.match, words))
+    )
+    in_use = in_use or (not names.are_trials and elsewhere)
     refused = [] if names.are_trials and not in_use else remote_loss.LOSSES.get(call.name, ())
     further = remote_loss.LOSSES_IN_USE.get(call.name, ()) if in_use else ()
     longest = _LONGEST_CODE if call.name in ("mongo", "mongosh") else _LONGEST_WORD
@@ -56,7 +62,7 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
         call.name in remote_loss.FRAMEWORKS and _resets_production(call, command)
     ):
         yield call.reason(*CLOUD)
-    elif call.name in remote_loss.SQL_CLIENTS:
+    elif call.name in remote_loss.SENDS_SQL:
         yield from _find_dropped(call, command)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from handrail.shell.tables.catastrophes import ALWAYS, FETCHERS, SHELLS
+from handrail.shell.blocklist.interpreters import interpreter_language
+from handrail.shell.tables.catastrophes import ALWAYS, FETCHERS, LANGUAGES, SHELLS
 from handrail.shell.tables.remote_loss import PROGRAMS as LOSS_PROGRAMS
 from handrail.shell.tables.text_arguments import takes_text_as_data
 from handrail.shell.tables.word_list import word_set
@@ -132,7 +133,9 @@ def _in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
     `exec` or `run`, or from the name of a program that does harm to the end.
     """
     if name not in _RUNNERS:
-        yield from () if takes_text_as_data(name) else _unknown_carrier(arguments)
+        # A script, or inline code, may run its arguments.
+        is_data = takes_text_as_data(name) and interpreter_language(name) not in LANGUAGES
+        yield from () if is_data else _unknown_carrier(arguments)
         return
     for number, one in enumerate(arguments):
         before = arguments[number - 1] if number else ""

@@ -260,10 +260,18 @@ def _manifest_run(arguments: Sequence[str], stdin: str) -> Iterator[str]:
 
 
 def _make(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    yield from values_after(arguments, re.compile(r"SHELL|\.SHELLFLAGS"))
     texts = [*values_after(arguments, re.compile(r"--eval|-E")), stdin]
     for text in texts:
         for match in _RECIPE.finditer(text):
             yield _MAKE_VARIABLE.sub(r"${\1}", match[1] or match[2]).lstrip("@-+ ")
+
+
+def _recipes(_: Sequence[str], stdin: str) -> Iterator[str]:
+    """The indented lines of a justfile, and the commands of a ninja file, on standard input."""
+    for line in stdin.splitlines():
+        if line[:1] in (" ", "\t"):
+            yield line.strip().removeprefix("command = ").lstrip("@-")
 
 
 def _expect(arguments: Sequence[str], stdin: str) -> Iterator[str]:
@@ -310,6 +318,7 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     **dict.fromkeys(("npm", "pnpm", "yarn"), _package_exec),
     **dict.fromkeys(("nix-shell", "nix", "guix"), _nix),
     **dict.fromkeys(("make", "gmake"), _make),
+    **dict.fromkeys(("just", "mage", "task", "ninja"), _recipes),
     **dict.fromkeys(("expect", "tclsh", "wish"), _expect),
     "crontab": _cron,
     "parallel": repeated_commands,

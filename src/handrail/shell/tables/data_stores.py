@@ -154,7 +154,8 @@ KEYS_AND_HISTORIES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "gh": (
         r"gh repo edit (?=.*--visibility[ =]public).*",
-        r"gh api (?=.*(?:-X ?|--method[ =])DELETE)(?:.* )?/?repos/[^/ ]+/[^/ ]+(?:/branches/\S+/protection|/rulesets/\S+)?(?: .*)?",
+        r"gh repo archive (?=.*(?:-y|--yes)\b).*",
+        r"gh api (?=.*(?:-X ?|--method[ =])DELETE)(?:.* )?/?(?:orgs/[^/ ]+|repos/[^/ ]+/[^/ ]+)(?:/branches/\S+/protection|/rulesets/\S+)?(?: .*)?",
     ),
     "glab": (
         r"glab (?:repo|project) (?:delete|rm) .*",

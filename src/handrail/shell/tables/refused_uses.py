@@ -21,7 +21,7 @@ CLOUD: Final = Refusal(
 )
 _DEFENCES: Final = (
     r"(?:apparmor|auditd|firewalld|ufw|fail2ban|iptables|nftables|selinux\S*|crowdsec|clamav\S*|falco|ossec\S*"
-    r"|wazuh\S*|sshguard|sshd?|dropbear|NetworkManager|systemd-networkd|networking|systemd-resolved|osquery\S*|systemd-journald|rsyslog|syslog\S*|aide\S*|chronyd?|ntpd?)(?:\.service)?"
+    r"|wazuh\S*|sshguard|sshd?|dropbear|NetworkManager|networking|osquery\S*|systemd-\S+|dbus\S*|polkit\S*|getty\S*|gdm|lightdm|rsyslog|syslog\S*|aide\S*|chronyd?|ntpd?)(?:\.service)?"
 )
 _FILTER: Final = re.compile(
     r".* (?:-F|-X|-P|-D|--flush|--policy|--delete-chain|--delete)(?: .*)?"
@@ -43,7 +43,25 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
             _NETWORK,
         ),
     ),
-    "ufw": ((re.compile(r".* (?:disable|reset|default (?:allow|deny|reject))(?: .*)?"), _NETWORK),),
+    "ufw": (
+        (
+            re.compile(
+                r".* (?:disable|reset|default (?:allow|deny|reject)|(?:deny|reject) (?:in )?(?:22|ssh|OpenSSH)\b\S*)(?: .*)?"
+            ),
+            _NETWORK,
+        ),
+    ),
+    **dict.fromkeys(
+        ("update-rc.d", "chkconfig", "rc-update", "sysv-rc-conf"),
+        (
+            (
+                re.compile(
+                    rf".*\b{_DEFENCES}\b.*(?:remove|disable|off|del).*|.* (?:del|delete|disable) {_DEFENCES}.*"
+                ),
+                _NETWORK,
+            ),
+        ),
+    ),
     "firewall-cmd": (
         (
             re.compile(

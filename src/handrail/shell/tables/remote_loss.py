@@ -82,6 +82,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         # Of instances that another command lists, or of all.
         r".* terminate-instances (?!.*--instance-ids(?: i-[0-9a-f]+)+(?: --|$)).*",
         r".* schedule-key-deletion .*",
+        r".* iam (?:delete|detach)-(?:role|user|group|account|login|saml|open-id)\S*(?: .*|$)",
         r".* (?:delete|close|disable)-(?:detector|account|organization|global-table)[\w-]*(?: .*|$)",
     ),
     "gcloud": (rf".* storage rm {_RECURSIVE}.*{_BUCKET}", r".* kms keys versions destroy .*"),
@@ -130,6 +131,13 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         r".* del .*--range.*",
         r".* (?:snapshot restore|member remove|defrag --cluster) .*",
     ),
+    **dict.fromkeys(
+        ("flux", "istioctl", "linkerd", "cilium", "longhornctl", "linkerd-viz", "calicoctl"),
+        (_UNASKED + r".* uninstall(?: .*|$)|.* uninstall (?=.*(?:-s|--silent|--purge)\b).*",),
+    ),
+    **dict.fromkeys(("jfrog", "jf"), (r".* (?:rt )?(?:del|delete|repo-delete|rdel)(?: .*|$)",)),
+    **dict.fromkeys(("pg_dropcluster", "pg_ctlcluster"), (r"pg_dropcluster .*",)),
+    "influx": (r".* delete (?=.*--start[ =]1970).*",),
     "sam": (r".* delete (?=.*--no-prompts).*",),
     "supabase": (r".* db reset (?=.*(?:--linked|--db-url)).*",),
     "juju": (r".* (?:destroy|kill)-(?:controller|model) .*",),
@@ -141,7 +149,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "ldapdelete": (r".* -r(?: .*|$)",),
     "virsh": (r".* (?:undefine .*--remove-all-storage|pool-delete|vol-wipe|vol-delete).*",),
     **dict.fromkeys(("qm", "pct"), (r".* destroy .*",)),
-    "npm": (r"npm unpublish .*--force.*",),
+    "npm": (r"npm unpublish .*(?:--force|-f)\b.*",),
     **dict.fromkeys(
         ("docker", "podman", "nerdctl"),
         (
@@ -149,7 +157,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
             r".* system reset (?=.*(?:-f|--force)\b).*",
             r".* volume prune (?=.*(?:-a|-af|-fa|--all)\b).*",
             r".* swarm leave (?=.*(?:-f|--force)\b).*",
-            rf".* volume rm (?:.* )?{FOUND}.*",
+            rf".* (?:volume|service|stack|secret|config) rm (?:.* )?{FOUND}.*",
         ),
     ),
     "git": (
@@ -204,15 +212,26 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
     "aws": (
         r".* s3 sync (?=.*--delete\b).*",
         rf".* s3 rm {_RECURSIVE}.*",
-        r".* (?:delete|terminate|purge|deregister)-(?!message|item|object|log|tag|metric|alarm)[\w-]+(?: .*|$)",
+        r".* (?:delete|terminate|purge|deregister)-(?!message|item|object\b|log|tag|metric|alarm)[\w-]+(?: .*|$)",
     ),
     **dict.fromkeys(
-        ("docker", "podman", "docker-compose"), (r"(?=.* down ).* (?:-v|--volumes)(?: .*|$)",)
+        ("docker", "podman", "docker-compose"),
+        (
+            r"(?=.* down ).* (?:-v|--volumes)(?: .*|$)",
+            r".* (?:stack|service|volume|secret|config|context|swarm) (?:rm|remove|down|leave)(?: .*|$)",
+        ),
+    ),
+    **dict.fromkeys(
+        ("terraform", "tofu", "terragrunt", "pulumi", "cdk"),
+        (r".* (?:workspace|stack) (?:delete|rm|remove)(?: .*|$)",),
     ),
     **dict.fromkeys(("curl", "http", "xh"), (r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*://.*",)),
     **dict.fromkeys(
         ("kubectl", "oc"),
-        (r".* delete (?!(?:-\S+ )*(?:pods?|po|jobs?|replicasets?|rs|events?|leases?)[ /]).*",),
+        (
+            r".* delete (?!(?:-\S+ )*(?:pods?|po|jobs?|replicasets?|rs|events?|leases?)[ /]).*",
+            r".* replace (?=.*--force).*",
+        ),
     ),
     "helm": (r".* (?:uninstall|delete|un|del) .*",),
     "dropdb": (r"dropdb .*",),
@@ -241,6 +260,8 @@ EVERYTHING: Final = re.compile(
 PRODUCTION: Final = re.compile(r"(?i)(?:.*[^a-z])?prod(?:uction)?(?:[^a-z].*)?")
 # What is kept only to be quicker is made again.
 MADE_AGAIN: Final = re.compile(r"(?i)cache|css|dns|assets|rewrite|session|transient|cdn")
+# Clients whose target is an address: on another machine others use it.
+ADDRESSED: Final = frozenset(("mongo", "mongosh", "redis-cli", "valkey-cli", "keydb-cli"))
 # Clients that take SQL, or something like it, as an argument or on standard input.
 SQL_CLIENTS: Final = word_set("""
     psql mysql mariadb sqlcmd mssql-cli cqlsh clickhouse-client clickhouse influx snowsql snow cockroach
@@ -263,3 +284,5 @@ EMPTIES: Final = re.compile(
 SQL_VALUES: Final = frozenset(("-U", "-u", "-c", "-e", "-f", "-o", "-P", "-Q", "-q", "-E"))
 # The programs with a row in one of these tables.
 PROGRAMS: Final = LOSSES.keys() | LOSSES_IN_USE.keys() | SQL_CLIENTS
+# They, too, send SQL: `wrangler d1 execute db --command 'drop table x'`.
+SENDS_SQL: Final = SQL_CLIENTS | data_stores.CONTROLLERS - _FORGES
