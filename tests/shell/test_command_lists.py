@@ -75,9 +75,9 @@ def test_commands_that_only_read_are_seldom_refused(listed, name):
 
 
 @pytest.mark.finding("F08", "F10")
-def test_what_looks_harmless_and_is_not_is_never_safe(listed):
-    for name in (*NEAR_MISSES, *CATASTROPHES):
-        assert [row.command for row in listed(name) if row.found is CommandClass.SAFE] == []
+@pytest.mark.parametrize("name", [*NEAR_MISSES, *CATASTROPHES])
+def test_what_looks_harmless_and_is_not_is_never_safe(listed, name):
+    assert [row.command for row in listed(name) if row.found is CommandClass.SAFE] == []
 
 
 @pytest.mark.finding("F08")

@@ -10,10 +10,16 @@ import base64
 import binascii
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Final
 
+from handrail.shell.tables.catastrophes import SHELLS
+from handrail.shell.tables.text_arguments import takes_text_as_data
+from handrail.shell.tables.word_list import word_set
+
+_DELETES_FILES: Final = word_set("rm dd shred wipefs find chmod chown mv truncate mkfs")
 _TEXT: Final = r"""[rbu]{0,2}(?:"([^"\n]*)"|'([^'\n]*)')"""
 _MOST_ROUNDS: Final = 4
 _LONGEST: Final = 10_000
@@ -62,6 +68,17 @@ _CALLED_BY_TEXT: Final = re.compile(r"[\"'](\w+)[\"'](?=\s*\()")
 _PRINTED: Final = re.compile(
     rf"(?:\bprint(?:f|ln)?!?|\bputs|\becho|\bsay|console\.log|(?:sys|process)\.stdout\.write|Write-Output)\s*\(?\s*{_TEXT}\s*\)?\s*(?:;|$|\n|\}})"
 )
+_PATH_TEXT: Final = re.compile(rf"(?:str|fspath)\(\s*(?:pathlib\.)?Path\(\s*{_TEXT}\s*\)\s*\)")
+_PATH_METHOD: Final = re.compile(
+    rf"(?:pathlib\.)?Path\(\s*{_TEXT}\s*\)\.(?:resolve|absolute|expanduser)\(\)"
+)
+# Calls of other programs, under the names that languages have for them.
+_STARTS: Final = re.compile(
+    r"(?i)\b(?:\w*system2?|\w*exec\w*|\w*spawn\w*|\w*popen\w*|\w*process\w*|shell\w*|\w*\.?command|capture\w*|run\w*|cmd|os:cmd)\b|\.!"
+)
+_LITERAL: Final = re.compile(rf"(?<![\w)]){_TEXT}")
+_MOST_LITERALS: Final = 40
+_MOST_JOINED: Final = 5
 _EXECUTED: Final = re.compile(rf"\b(?:exec|eval|Function|iex)\s*\(?\s*{_TEXT}")
 
 
@@ -84,6 +101,22 @@ def printed_literals(code: str) -> str | None:
     """The texts that code prints where they are constant; None if it prints none."""
     found = [_value(match) for match in _PRINTED.finditer(fold_code(code))]
     return "\n".join(found) + "\n" if found else None
+
+
+def command_literals(code: str) -> Iterator[str]:
+    """The texts of code that starts programs which read as commands, alone or with those behind them."""
+    if _STARTS.search(_ANY_TEXT.sub("''", code)) is None:
+        return
+    texts = [_value(match) for match in islice(_LITERAL.finditer(code), _MOST_LITERALS)]
+    before = ""
+    for number, text in enumerate(texts):
+        first = (text.split() or [""])[0].rpartition("/")[2]
+        said = takes_text_as_data(before) and before not in SHELLS
+        if first in _DELETES_FILES and not said:
+            yield text
+            yield " ".join(texts[number : number + _MOST_JOINED])
+        # What is printed or searched for is no command.
+        before = first if not first.startswith("-") else before
 
 
 def executed_literals(code: str) -> list[str]:
@@ -195,6 +228,8 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (_IMPORT, _value),
     (_REQUIRED, _value),
     (_GETATTR, lambda match: f"{match[1]}.{match[2] or match[3] or ''}"),
+    (_PATH_TEXT, lambda match: _quoted(_value(match))),
+    (_PATH_METHOD, lambda match: f"Path({_quoted(_value(match))})"),
     (_MEMBER, lambda match: f".{_value(match)}"),
     (_CALLED_BY_TEXT, _value),
 )

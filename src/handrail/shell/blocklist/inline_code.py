@@ -10,12 +10,12 @@ import base64
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocklist import messages
-from handrail.shell.blocklist.code_folding import executed_literals, fold_code
+from handrail.shell.blocklist.code_folding import command_literals, executed_literals, fold_code
 from handrail.shell.blocklist.critical_paths import CriticalPaths
 from handrail.shell.blocklist.forking_code import called_name, forks_without_end, parse_python
 from handrail.shell.tables.catastrophes import RIGHTS
@@ -58,7 +58,7 @@ _EXECUTED_STRING: Final = re.compile(_QUOTED + r"\.execute\(")
 _BASE64: Final = re.compile(r"(?i)b64decode|base64\b|atob|decode64")
 _HEXADECIMAL: Final = re.compile(r"(?i)pack\(\s*[\"']H\*|fromhex|unhexlify|[\"']hex[\"']|xxd")
 _WALKED: Final = re.compile(
-    r"(?:os\.walk|os\.scandir|\bi?glob|Dir\.glob|\.rglob|iterdir|readdirSync|find(?:depth)?)"
+    r"(?:os\.walk|os\.scandir|\bi?glob|Dir\.glob|\.rglob|iterdir|readdirSync|list\.files|find(?:depth)?)"
     r"\s*+\((?:[^()\"']{0,80},)?\s*+" + _QUOTED
 )
 # What stands between a text and what is appended to it.
@@ -67,7 +67,7 @@ _JOINS: Final = re.compile(r"[\s+.,]*+")
 _GLOBBED: Final = re.compile(r"[\"'<]([/~][\w./~-]*?)/(?:\*\*/)?\*[\"'>]")
 _WALKED_PATH: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:rglob|glob|iterdir|walk)")
 _REMOVES: Final = re.compile(
-    r"\b(?:os\.(?:remove|unlink|rmdir)|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf?)\b"
+    r"\b(?:os\.(?:remove|unlink|rmdir)|file\.remove|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf?)\b"
 )
 # The whole environment, as text to send.
 _ENVIRONMENT: Final = re.compile(
@@ -139,6 +139,8 @@ def find_code_damage(
     folded = fold_code(code)
     if folded != code:
         yield from _damage(folded, options, places, cwd, look)
+    for text in islice(command_literals(folded), _MOST_EXECUTED):
+        yield from (reason.text for reason in look(text))
     for text in executed_literals(folded)[:_MOST_EXECUTED]:
         yield from _damage(text, options, places, cwd, look)
 

@@ -76,7 +76,9 @@ _SWITCHES: Final[Mapping[str, re.Pattern[str]]] = {
     "capsh": re.compile(r"--user=root|--uid=0"),
     "chpst": re.compile(r"-u(?:root|0)"),
 }
-_CONTAINERS: Final = frozenset(("docker", "podman", "nerdctl", "ctr"))
+_CONTAINERS: Final = frozenset(
+    ("docker", "podman", "nerdctl", "ctr", "docker-compose", "podman-compose")
+)
 _WHOLE_MACHINE: Final = re.compile(
     r"--privileged|(?:-v|--volume=)?/(?:root|etc|boot|home)?/?:/.*|.*(?:source|src)=/,.*|--pid=host|.*docker\.sock:.*"
     r"|--cap-add=(?:CAP_)?(?:SYS_ADMIN|SYS_MODULE|SYS_RAWIO|SYS_PTRACE|DAC_READ_SEARCH|ALL)"

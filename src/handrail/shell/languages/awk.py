@@ -70,11 +70,14 @@ def program_argument(arguments: Sequence[str]) -> tuple[str | None, dict[str, st
     return (left[0] if left else None), values
 
 
-def likely_commands(text: str, values: Mapping[str, str]) -> Iterator[str]:
-    """The shell commands that a program may run, computed ones guessed. `values`: set by `-v`."""
+def likely_commands(text: str, values: Mapping[str, str], line: str = "") -> Iterator[str]:
+    """The shell commands that a program may run, computed ones guessed.
+
+    `values` are set by `-v`; `line` is the first one of the input, for what is not constant.
+    """
     parser = _guess(text, values)
     if parser is not None:
-        yield from parser.guessed(parser.command_values)
+        yield from parser.guessed(parser.command_values, line)
         for printed, command in parser.printed_to:
             if command.constant is not None and re.search(
                 r"(?:^|/)(?:ba|da|z|k)?sh\b", command.constant
@@ -104,7 +107,7 @@ def _guess(text: str, values: Mapping[str, str]) -> _AwkParser | None:
 class _AwkParser(AwkExpressionParser):
     """Recursive descent over the items and statements of a program."""
 
-    def guessed(self, values: Sequence[AwkValue]) -> Iterator[str]:
+    def guessed(self, values: Sequence[AwkValue], line: str = "") -> Iterator[str]:
         """The texts that expressions may have, variables filled in with their last value."""
         for value in values[:_MAX_VALUES]:
             texts = []
@@ -114,8 +117,8 @@ class _AwkParser(AwkExpressionParser):
                 elif part is not None and part[0] == "name":
                     known = self.assigned.get(part[1], [])
                     texts.append((known[-1].constant or "") if known else "")
-                elif part is not None:
-                    texts.append(part[1])
+                else:
+                    texts.append(line if part is None else part[1])
             yield "".join(texts)
 
     def program(self) -> AwkProgram:

@@ -34,7 +34,9 @@ _COMMAND_VALUE: Final = re.compile(r"--(?:command|scripts)|-a|--args")
 # `ansible -m file -a 'path=/x state=absent'`.
 _ABSENT: Final = re.compile(r"\bstate=absent\b")
 _ABSENT_PATH: Final = re.compile(r"\b(?:path|dest|name)=(\S+)")
-_COMMAND_LIST: Final = re.compile(r"commands=\[?(.+?)\]?", re.DOTALL)
+_COMMAND_LIST: Final = re.compile(
+    r"(?:commands=\[?|.*[\"']commands[\"']\s*:\s*\[)(.+?)(?:\].*)?", re.DOTALL
+)
 _LIST_ITEM: Final = re.compile(r"[\"']([^\"']+)[\"']")
 # Read by every new shell, or by the service manager and the desktop.
 STARTUP_FILES: Final = word_set("""
@@ -88,8 +90,10 @@ _MOST_CARRIED: Final = 4
 # An unknown program that is given these words runs them, or is given them by mistake.
 _DELETES_FILES: Final = word_set("rm dd shred wipefs find chmod chown chgrp mv truncate tee")
 _TAKES_COMMAND: Final = re.compile(
-    r"-[cx]|--(?:exec\w*|command|cmd|run|shell|eval|call|script|wrap|(?:on|pre|post|before|after)-[\w-]+)"
+    r"-[cx]|--(?:exec\w*|command|cmd|run|shell|eval|call|script|wrap|(?:on|pre|post|before|after)-[\w-]+)|[A-Z_]*(?:CMD|COMMAND)"
 )
+# `salt-call cmd.run 'command'`.
+_INTRODUCING: Final = re.compile(r"(?!-)[\w.:-]*(?:run|exec|shell|cmd|command)")
 # They run their last words on many machines.
 _FLEETS: Final = word_set("""
     pdsh clush dsh pssh parallel-ssh prsh mussh fab mco bolt srun mpirun mpiexec sshpass ttyd gotty
@@ -102,7 +106,7 @@ _RUNNERS: Final = _FLEETS | word_set("""
     chamber infisical aws-vault saml2aws aws-okta envconsul summon dotenv dotenvx env-cmd cross-env envdir
     mosh kitty alacritty wezterm foot xterm konsole gnome-terminal xfce4-terminal tilix terminator
     chpst softlimit runcon firejail bwrap proot toolbox distrobox flatpak-spawn wsl salt rush
-    concurrently lerna hyperfine sg snap eb haxe
+    concurrently lerna hyperfine sg snap eb haxe sops cargo-watch
 """)
 
 
@@ -161,7 +165,9 @@ def _unknown_carrier(arguments: Sequence[str]) -> Iterator[str]:
             yield quoted_command((posixpath.basename(one), *rest))
         option, equals, value = one.partition("=")
         text = value if equals and _TAKES_COMMAND.fullmatch(option) else one
-        told = _TAKES_COMMAND.fullmatch(option if equals else before)
+        told = _TAKES_COMMAND.fullmatch(option if equals else before) or (
+            not equals and _INTRODUCING.fullmatch(before)
+        )
         if told and " " in text.strip() and is_command_text(text):
             yield text
 

@@ -287,10 +287,10 @@ def _queue(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     yield stdin
 
 
-def _awk(arguments: Sequence[str], _: str) -> Iterator[str]:
+def _awk(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     program, values = awk.program_argument(arguments)
     if program is not None:
-        yield from awk.likely_commands(program, values)
+        yield from awk.likely_commands(program, values, stdin.partition("\n")[0])
         for path in awk.likely_files(program, values):
             yield f"> {quoted_command([path])}"
 
@@ -324,7 +324,9 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     "parallel": repeated_commands,
     **dict.fromkeys(("at", "batch"), _queue),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
-    **dict.fromkeys(("docker", "podman", "nerdctl"), container_commands),
+    **dict.fromkeys(
+        ("docker", "podman", "nerdctl", "docker-compose", "podman-compose"), container_commands
+    ),
     **dict.fromkeys(("kubectl", "oc"), pod_commands),
     **dict.fromkeys(
         (
@@ -335,8 +337,6 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
                 "flyctl",
                 "railway",
                 "eb",
-                "docker-compose",
-                "podman-compose",
                 "ctr",
             ),
         ),

@@ -62,7 +62,7 @@ _HOME_LISTING: Final = (".ssh", ".config", "Documents")
 _SUBSTITUTE: Final = re.compile(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([gpIi\d]*)")
 _CUT_BY: Final = re.compile(r"-d ?(\S)|--delimiter=(\S)")
 _COLUMN: Final = re.compile(r"(?:NR\s*[>!]=?\s*\d+\s*)?\{\s*print\s+\$([1-9])\s*;?\s*\}")
-_CUT_FIELD: Final = re.compile(r"-f ?(\d+)(?![\d,-])")
+_CUT_FIELD: Final = re.compile(r"-f ?(\d+-\d*|-\d+|\d+)(?![\d,-])")
 _LONGEST: Final = 20_000
 
 
@@ -299,14 +299,17 @@ def _account(arguments: Sequence[str], _: str | None, state: ShellState) -> str 
 
 
 def _cut(arguments: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
-    """`cut -d: -f6` with one field."""
+    """`cut -d: -f6`, `cut -d/ -f1-2`: one field, or fields that follow each other."""
     joined = " ".join(arguments)
     separator, number = _CUT_BY.search(joined), _CUT_FIELD.search(joined)
     if stdin is None or separator is None or number is None:
         return stdin
-    at = int(number[1][:3]) - 1
-    lines = (line.split(separator[1]) for line in stdin[:_LONGEST].splitlines())
-    return "\n".join(parts[at] if -1 < at < len(parts) else "" for parts in lines) + "\n"
+    sign = separator[1] or separator[2]
+    first, dash, last = number[1].partition("-")
+    start = int(first[:3] or 1) - 1
+    end = (int(last[:3]) if last else None) if dash else start + 1
+    lines = (line.split(sign)[max(start, 0) : end] for line in stdin[:_LONGEST].splitlines())
+    return "\n".join(map(sign.join, lines)) + "\n"
 
 
 def _same_path(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
