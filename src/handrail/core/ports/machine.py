@@ -6,6 +6,7 @@ Implementations live in `host/` and `store/`; tests wrap them with a fault layer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 # --- files -----------------------------------------------------------------------------
 
 
-class Window(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Window:
     """Some lines of a text file.
 
     `text` is `number` lines with LF between them and none at the end. `total` is the number of lines of

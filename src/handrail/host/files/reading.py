@@ -13,8 +13,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 
 from handrail.core.places import Kind, Place, Stat
 from handrail.core.ports.machine import FileContent, Window
@@ -179,7 +180,8 @@ def content_equals(descriptor: int, content: Content) -> bool:
     return not os.read(descriptor, 1)
 
 
-class _CachedWindow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _CachedWindow:
     data: bytes
     window: Window
     since: float
@@ -223,11 +225,11 @@ class WindowCache:
 
     def renew(self, place: Place, first: int, count: int, window: Window, stat: Stat) -> Window:
         """Return the cached window of a file whose stat has changed but whose bytes have not."""
-        renewed, key = window._replace(stat=stat), (place.root, place.rel, first, count)
+        renewed, key = replace(window, stat=stat), (place.root, place.rel, first, count)
         with self._lock:
             kept = self._kept.get(key)
             if kept is not None and kept.window is window:
-                self._kept[key] = kept._replace(window=renewed)
+                self._kept[key] = replace(kept, window=renewed)
         return renewed
 
     def keep(self, place: Place, first: int, count: int, data: bytes, window: Window) -> None:

@@ -33,6 +33,7 @@ from handrail.store.chain.encoding import (
     encode_row_or_error,
     storable_name,
 )
+from handrail.store.forks import FORK_COUNTER
 from handrail.store.opening import open_database
 from handrail.store.records import calls, failed_calls, leases, sessions, traces, unfinished
 from handrail.store.sql import RecordDatabase, SqlConnection
@@ -58,8 +59,6 @@ if TYPE_CHECKING:
     from handrail.store.records.purge import StoreSizes
 
 T = TypeVar("T")
-
-_getpid = os.getpid
 
 
 def open_store(
@@ -91,6 +90,7 @@ class RecordStore:
         self._writer = WriterThread(database, now_ns)
         self._reader = LeaseReader(database.location)
         self._pid = os.getpid()
+        self._forks = FORK_COUNTER.forks
         self._opened: dict[str, str] = {}
         # At exit, and when the store is garbage-collected, the writer finishes the queue and ends.
         self._finalizer = weakref.finalize(
@@ -109,7 +109,7 @@ class RecordStore:
         if (
             writer.trouble is None
             and not writer.ended
-            and _getpid() == self._pid
+            and FORK_COUNTER.forks == self._forks
             and writer.backlog() < MAX_HELD_ROWS
         ):
             writer.put(packed)
@@ -313,7 +313,7 @@ class RecordStore:
         Raises `store_unavailable` if rows are lost because the store has failed; the file is closed
         in any case. Closing again does nothing.
         """
-        if self._writer.ended or _getpid() != self._pid:
+        if self._writer.ended or FORK_COUNTER.forks != self._forks:
             return
         # The reader comes first: the last connection to close cleans up, and must be able to write.
         self._reader.close()
@@ -356,7 +356,7 @@ class RecordStore:
             raise problem_error(problem)
 
     def _check_usable(self) -> None:
-        if _getpid() != self._pid:
+        if FORK_COUNTER.forks != self._forks:
             raise problem_error(_forked_problem(self.path, self._pid))
         if self._writer.ended:
             raise problem_error(self._writer.farewell)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import Field, field_validator
@@ -291,7 +292,8 @@ class WantedLines(NamedTuple):
     lines: int
 
 
-class FileView(NamedTuple):
+@dataclass(slots=True)
+class FileView:
     """The lines to show of a file; `cut`: fewer lines fit than were requested."""
 
     window: Window
