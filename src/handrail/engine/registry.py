@@ -45,8 +45,7 @@ class ToolOrigin(StrEnum):
 ToolResolver = Callable[[str], Tool[Any] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentSpec:
+class ArgumentSpec(NamedTuple):
     """The arguments of a tool, computed once when it is registered."""
 
     model: type[BaseModel]
@@ -65,8 +64,7 @@ class ArgumentSpec:
         return self.lazy_schema.value
 
 
-@dataclass(frozen=True, slots=True)
-class FootprintSpec:
+class FootprintSpec(NamedTuple):
     """What calls of a tool touch, computed once when it is registered."""
 
     effects: Effects
@@ -185,9 +183,7 @@ class Registry:
         return None
 
     def with_retry(self, name: str, attempts: int) -> None:
-        """Attempt calls of a tool up to this many times; raises ValueError unless it is idempotent,
-        `ToolNotFoundError` if it does not exist.
-        """
+        """Attempt calls up to this often; ValueError if not idempotent, else `ToolNotFoundError`."""
         entry = self.entry(name)
         if entry is None:
             raise ToolNotFoundError(name)

@@ -11,8 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handrail.core.call import ToolCall, check_call_id
 from handrail.core.context import Session
@@ -137,8 +136,7 @@ class Principals:
         return known
 
 
-@dataclass(frozen=True, slots=True)
-class CallTarget:
+class CallTarget(NamedTuple):
     """The tool that a name means, and how its arguments are translated."""
 
     view: View

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import Field, field_validator
@@ -292,8 +291,7 @@ class WantedLines(NamedTuple):
     lines: int
 
 
-@dataclass(slots=True)
-class FileView:
+class FileView(NamedTuple):
     """The lines to show of a file; `cut`: fewer lines fit than were requested."""
 
     window: Window
