@@ -226,6 +226,8 @@ def test_direct_paths_are_replaced_if_they_are_known():
         SkipValidation[ReadPath],
         list[SkipValidation[ReadPath]],
         Annotated[list[ReadPath], PlainValidator(list)],
+        tuple[ReadPath, SkipValidation[ReadPath]],
+        dict[str, ReadPath | Annotated[WritePath, PlainValidator(str)]],
     ],
 )
 def test_a_path_that_would_not_be_found_is_refused_by_the_name_of_its_argument(annotation):
@@ -346,3 +348,12 @@ def test_which_values_fit_the_positions_of_a_tuple(variadic, value, fits):
     leaf = PathLeaf((PathUse.READ,))
 
     assert SlotsNode((leaf, leaf), variadic).fits(value) is fits
+
+
+def test_a_value_in_which_no_alternative_finds_paths_is_an_error():
+    model = create_model("M", p=(list[ReadPath] | list[WritePath], [5]))
+    some = create_model("M", p=(list[ReadPath] | list[Place], ["a"]))
+
+    with pytest.raises(TypeError):
+        list(read_path_arguments(model).collect(model()))
+    assert [one.name for one in read_path_arguments(some).collect(some())] == ["p[0]"]

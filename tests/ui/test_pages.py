@@ -46,6 +46,7 @@ async def test_a_task_is_started_watched_and_undone(open_page, script, root):
         text = await client.wait_for(path, "It adds now.")
         assert "a + b" in (root / "calc.py").read_text()
         assert "allow by mode:sandboxed" in text
+        assert "100 in, 20 out" in text
         call = re.search(r'href="(/call[^"]+)" class="tool">edit_file', text)[1]
         call = call.replace("&amp;", "&")
         page = (await client.page(call)).text

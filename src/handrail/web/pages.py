@@ -75,7 +75,8 @@ class WebPages:
         answer = WebPage(page.url.text, page.status, media_type, redirect=page.redirect)
         if page.cut and not page.body:
             raise messages.NOTHING_CAME.error(host=page.url.host, came=page.cut)
-        if page.redirect is not None or not page.body:
+        # A redirect to another host has no body either.
+        if not page.body:
             return answer
         if media_type not in _HTML and not _TEXT.fullmatch(media_type):
             raise messages.NOT_TEXT.error(
