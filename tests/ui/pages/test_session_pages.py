@@ -142,7 +142,7 @@ def test_what_has_no_text_is_not_shown():
 def test_a_turn_that_was_cut_off_has_no_actions():
     page = timeline(conversation=kept(said(1)), calls=[call(1), call(2, turn=2)])
 
-    assert "turn 2, not part of the conversation" in page
+    assert "turn 2, not part" in page
     assert "turn 1, not part" not in page
     assert page.count("rewind to here") == 1
 

@@ -51,11 +51,11 @@ def test_what_was_verified():
         Verification("pytest", 2, "current"),
     )
 
-    assert lines()[1] == "verified  no test run is known to have passed"
+    assert lines()[1].endswith("known to have passed")
     assert lines(verified=(old, new))[1] == "verified  pytest passed"
-    assert lines(verified=(new, old))[1] == (
-        "verified  not since the last change: make\\n passed, 2 files changed since"
-    )
+    not_current = lines(verified=(new, old))[1]
+    assert "not since" in not_current
+    assert not_current.endswith("make\\n passed, 2 files changed since")
 
 
 @pytest.mark.parametrize(
