@@ -15,7 +15,7 @@ from handrail.ui.pages.layout import (
     time,
 )
 
-FRAME = PageFrame("/home/kim/project", 0, "token")
+FRAME = PageFrame("/srv/project", 0, "token")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_the_frame_of_a_page():
     assert "<title>Jobs · Handrail</title>" in page
     assert '<main id="content"><p>body</p></main>' in page
     assert '<div id="notice"></div>' in page
-    assert 'title="/home/kim/project">project</span>' in page
+    assert 'title="/srv/project">project</span>' in page
     assert "open-questions" not in page
     assert "data-live" not in page
     assert "data-polls" not in page
