@@ -78,7 +78,9 @@ def test_inactive_glob_characters_are_escaped(name, pattern):
         ("/nowhere/*", None),
         ("/n*where", None),
         ("/swapfile", "/swapfile"),
-        ("/data/swapfile", None),
+        ("/opt/x/swapfile", None),
+        ("/data/x", "/data/x"),
+        ("/data/x/y", None),
         ("/tmp", "/tmp"),
         ("/tmp/*", None),
         ("/tmp/x", None),
@@ -86,7 +88,11 @@ def test_inactive_glob_characters_are_escaped(name, pattern):
         ("/var", "/var"),
         ("/var/lib", "/var/lib"),
         ("/var/lib/mysql", "/var/lib/mysql"),
-        ("/var/lib/mysql/x", None),
+        ("/var/lib/mysql/x", "/var/lib/mysql/x"),
+        ("/var/lib/other", "/var/lib/other"),
+        ("/var/lib/other/x", None),
+        ("/var/www/x", "/var/www/x"),
+        ("/var/www/x/y", None),
         ("/var/lib/dpkg/x", "/var/lib/dpkg/x"),
         ("/var/log/x/y", "/var/log/x/y"),
         ("/var/cache/mysql", None),
@@ -120,7 +126,9 @@ def test_inactive_glob_characters_are_escaped(name, pattern):
         ("/home/o/x", None),
         (f"/home/{UNKNOWN}", None),
         ("/Users/other", "/Users/other"),
-        ("/srv/other", None),
+        ("/srv/other", "/srv/other"),
+        ("/srv/other/x", None),
+        (f"/srv/{UNKNOWN}", None),
         ("", None),
         ("..", "the directories around the workspace"),
         ("../other", None),
@@ -350,3 +358,41 @@ def test_without_a_home_nothing_of_the_user_is_critical():
     assert places.critical_loss("/srv/u/Documents", ROOT) is None
     assert places.critical_loss("/home/u", ROOT) == "the directories around the workspace"
     assert places.holds_secrets("/root/.ssh/id_rsa", ROOT)
+
+
+@pytest.mark.parametrize(
+    ("field", "history"),
+    [
+        (".git", True),
+        (".git/", True),
+        (".git/*", True),
+        (".git/objects", True),
+        (".git/refs", True),
+        (".git/objects/pack/*", True),
+        (f"{ROOT}/.git", True),
+        (".git/config", False),
+        (".git/refs/heads", False),
+        ("src/.git", False),
+        ("../.git", False),
+        (".", False),
+        ("*", False),
+    ],
+)
+def test_where_the_history_of_a_root_is_kept(field, history):
+    assert PLACES.is_repository(field, ROOT) is history
+
+
+@pytest.mark.parametrize(
+    ("field", "cwd", "root"),
+    [
+        (".", ROOT, True),
+        (ROOT, None, True),
+        ("src/..", ROOT, True),
+        ("..", f"{ROOT}/src", True),
+        ("src", ROOT, False),
+        ("..", ROOT, False),
+        (".", None, False),
+    ],
+)
+def test_a_root_is_known(field, cwd, root):
+    assert PLACES.is_root(field, cwd) is root

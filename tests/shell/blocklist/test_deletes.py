@@ -217,7 +217,10 @@ def test_permissions(command, reasons):
         ("apt install bash", 0),
         ("remove bash", 0),
         ("rpm -qa | xargs rpm -e --nodeps", 1),
-        ("rpm -qa | xargs rpm -e", 0),
+        ("rpm -qa | xargs rpm -e", 1),
+        ("rpm -qa | grep x | xargs rpm -e", 0),
+        ("cat list | xargs rpm -e", 0),
+        ("cat list | xargs rpm -e --nodeps", 1),
         ("rpm -e --nodeps x", 0),
     ],
 )

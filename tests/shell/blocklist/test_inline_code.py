@@ -124,7 +124,7 @@ def test_the_commands_in_code_are_looked_at(code, command):
 
 
 def test_what_is_found_in_a_command_is_found_in_the_code():
-    assert damage("os.system('rm -rf ~')")[0] == ["looked"]
+    assert set(damage("os.system('rm -rf ~')")[0]) == {"looked"}
     assert damage("os.system('ls')")[0] == []
 
 
@@ -135,11 +135,10 @@ def test_what_is_found_in_a_command_is_found_in_the_code():
         ("exec(bytes.fromhex('{}'))", lambda text: text.encode().hex()),
     ],
 )
-def test_encoded_code_is_decoded_if_it_is_run(shape, encode):
+def test_encoded_code_is_decoded(shape, encode):
     code = shape.format(encode("shutil.rmtree('/etc')"))
 
     assert any("/etc" in one for one in damage(code)[0])
-    assert damage(code.replace("exec(", "show("))[0] == []
     assert "rm -rf ~" in damage(shape.format(encode("rm -rf ~")))[1]
 
 
