@@ -148,6 +148,12 @@ def test_a_recorded_call_tells_what_it_did():
     assert from_record(recorded(completed=refused)).refused == (RefusedCall("c1", "denied"),)
 
 
+def test_a_recorded_command_verifies_nothing():
+    done = {"status": "ok", "meta": {"exit_code": 0}}
+
+    assert from_record(recorded(arguments={"command": "make test"}, completed=done)).verified == ()
+
+
 @pytest.mark.parametrize(
     ("tool", "status", "reads"),
     [
