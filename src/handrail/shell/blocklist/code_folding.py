@@ -82,14 +82,14 @@ _MOST_JOINED: Final = 5
 _EXECUTED: Final = re.compile(rf"\b(?:exec|eval|Function|iex)\s*\(?\s*{_TEXT}")
 
 
-def fold_code(code: str) -> str:
-    """The code with its constants computed."""
+def fold_code(code: str, *, decodes: bool = True) -> str:
+    """The code with its constants computed; with `decodes` also those that are encoded."""
     if len(code) > _LONGEST:
         return code
     text = _HOME.sub("'~'", code)
     for _ in range(_MOST_ROUNDS):
         before = text
-        for pattern, replace in _RULES:
+        for pattern, replace in (*_RULES, *(_DECODERS if decodes else ())):
             text = pattern.sub(replace, text)
         text = _with_variables(_with_original_names(text))
         if text == before or len(text) > _LONGEST:
@@ -103,9 +103,14 @@ def printed_literals(code: str) -> str | None:
     return "\n".join(found) + "\n" if found else None
 
 
+def starts_programs(code: str) -> bool:
+    """Whether code calls what could start another program."""
+    return _STARTS.search(_ANY_TEXT.sub("''", code)) is not None
+
+
 def command_literals(code: str) -> Iterator[str]:
     """The texts of code that starts programs which read as commands, alone or with those behind them."""
-    if _STARTS.search(_ANY_TEXT.sub("''", code)) is None:
+    if not starts_programs(code):
         return
     texts = [_value(match) for match in islice(_LITERAL.finditer(code), _MOST_LITERALS)]
     before = ""
@@ -219,8 +224,6 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (_CHR, _characters),
     (_JOIN_LIST, _listed),
     (_JOINED, _joined),
-    (_BASE64, _base64),
-    (_HEX, _hex),
     (_REVERSED, lambda match: _quoted(_value(match)[::-1])),
     (_ROTATED, lambda match: _quoted(codecs.decode(_value(match), "rot13"))),
     (_PATH_JOIN, _path_joined),
@@ -232,4 +235,8 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (_PATH_METHOD, lambda match: f"Path({_quoted(_value(match))})"),
     (_MEMBER, lambda match: f".{_value(match)}"),
     (_CALLED_BY_TEXT, _value),
+)
+_DECODERS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
+    (_BASE64, _base64),
+    (_HEX, _hex),
 )

@@ -28,8 +28,8 @@ _BELOW: Final = (
 )
 # Whoever serves something keeps each thing in a directory of its own in these.
 _SERVED: Final = (
-    *(("srv",), ("mnt",), ("media",), ("Volumes",), ("export",), ("data",), ("backup",)),
-    *(("backups",), ("storage",), ("var", "www"), ("var", "backups"), ("var", "mail")),
+    *(("srv",), ("mnt",), ("media",), ("Volumes",), ("backup",), ("backups",)),
+    *(("var", "www"), ("var", "backups"), ("var", "mail")),
 )
 # Services whose data is lost with any directory below `/var/lib`.
 _SERVICES: Final = re.compile(

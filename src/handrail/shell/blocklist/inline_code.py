@@ -15,7 +15,12 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocklist import messages
-from handrail.shell.blocklist.code_folding import command_literals, executed_literals, fold_code
+from handrail.shell.blocklist.code_folding import (
+    command_literals,
+    executed_literals,
+    fold_code,
+    starts_programs,
+)
 from handrail.shell.blocklist.critical_paths import CriticalPaths
 from handrail.shell.blocklist.forking_code import called_name, forks_without_end, parse_python
 from handrail.shell.tables.catastrophes import RIGHTS
@@ -133,10 +138,18 @@ def find_code_damage(
     code: str, options: str, places: CriticalPaths, cwd: str | None, look: Look
 ) -> Iterator[str]:
     """Reasons to refuse the code. `options` may import what it uses."""
-    if _only_prints(code):
-        return
+    if not _only_prints(code):
+        yield from dict.fromkeys(_with_constants(code, options, places, cwd, look))
+
+
+def _with_constants(
+    code: str, options: str, places: CriticalPaths, cwd: str | None, look: Look
+) -> Iterator[str]:
+    """Reasons to refuse the code as it stands, and with its constants computed."""
     yield from _damage(code, options, places, cwd, look)
-    folded = fold_code(code)
+    # What is decoded and only shown is not done.
+    runs = _EXECUTE.search(code) is not None or starts_programs(code)
+    folded = fold_code(code, decodes=runs)
     if folded != code:
         yield from _damage(folded, options, places, cwd, look)
     for text in islice(command_literals(folded), _MOST_EXECUTED):
