@@ -117,12 +117,11 @@ def test_a_call_inside_another_does_not_wait_for_it(queue):
 
 async def test_waiting_ends_when_the_entry_is_ready(queue):
     a, b = enter(queue, "w:x", "w:x")
-    await a.wait()
-    waiting = asyncio.create_task(b.wait())
+    waiting = asyncio.gather(*(asyncio.wait_for(one.wait(), 5) for one in (a, b)))
     await asyncio.sleep(0)
     assert not waiting.done()
     queue.leave(a)
-    await asyncio.wait_for(waiting, 5)
+    await waiting
 
 
 class FakeProcessLocks:
