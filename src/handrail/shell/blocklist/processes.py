@@ -168,7 +168,7 @@ def _by_name(call: ProgramCall) -> Iterator[Reason]:
     switches = {char for field in lower if field[:1] == "-" and field[:2] != "--" for char in field}
     kills = not _KILLS.isdisjoint({*named, *switches, (value or "").upper()})
     everybody = bool(switches & set("uUgG")) or any("--u" in field for field in fields)
-    anything = any(field in (".", ".*", "", "*", "^") for field in call.operands)
+    anything = any(plain_text(field) in (".", ".*", "", "*", "^") for field in call.operands)
     if call.name == "killall":
         refused = kills or (everybody and len(call.operands) < 2) or anything
     else:

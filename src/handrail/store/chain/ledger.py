@@ -176,15 +176,15 @@ class LedgerWriter:
     ) -> None:
         if not rows:
             return
-        packed, uses = store_contents(self.db, {row: payloads[row] for row in completed})
-        # The order stays: SQLite appends rows in ascending order fastest.
-        payloads.update(packed)
+        uses: dict[int, int] = {}
+        if completed:
+            packed, uses = store_contents(self.db, {row: payloads[row] for row in completed})
+            payloads |= packed  # the order stays: SQLite appends ascending rows fastest
         _insert(self.db, _INSERT_ROWS, 10, rows)
         _insert(self.db, _INSERT_PAYLOADS, 2, list(chain.from_iterable(payloads.items())))
         _insert(self.db, _INSERT_USES, 2, list(chain.from_iterable(uses.items())))
-        rows.clear()
-        payloads.clear()
-        completed.clear()
+        for written in (rows, payloads, completed):
+            written.clear()
 
 
 class StoreState(NamedTuple):

@@ -255,7 +255,8 @@ def _find_edit(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bo
                 file, path, [splice.start for splice in splices], "the pattern"
             )
         edit_found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
-    elif (comment := find_omission(old, new, path)) is not None:
+    # Only lines can be left out.
+    elif "\n" in old and (comment := find_omission(old, new, path)) is not None:
         raise omission_problem(comment, arg_name("old_string"))
     elif edit.replace_all:
         edit_found = replace_everywhere(file, path, old, new, most) or _refuse_similar(
@@ -263,7 +264,8 @@ def _find_edit(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bo
         )
     else:
         edit_found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
-        if not edit_found.how:
+        # The marks of one line are part of it.
+        if not edit_found.how and ("\n" in new or "\\n" in new):
             refuse_marked(old, new, path)
     edit_found = keep_mark(file, edit_found)
     if all(file.data[splice.start : splice.end] == splice.new for splice in edit_found.splices):

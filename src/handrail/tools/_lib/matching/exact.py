@@ -78,7 +78,7 @@ def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | Non
         raise already_applied_problem(path, file.lines_between(0, matches[0].start) + 1)
     if splits_lines(file, matches[0], old, new):
         return None
-    if joins_neighbours(old, new) or joins_lines(file, *matches[0][:2], old, new):
+    if "\n" in old and (joins_neighbours(old, new) or joins_lines(file, *matches[0][:2], old, new)):
         raise _frame_problem()
     return FoundEdit((make_splice(file, matches[0], old, new),))
 
