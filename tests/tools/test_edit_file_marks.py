@@ -27,6 +27,25 @@ async def test_marks_are_not_written_to_the_file(workspace, new):
     assert workspace.read("a.py") == TWO.encode()
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("a.py", "x = [\n'a',\n'b',\n]\n", "x = {\n1: 'a',\n2: 'b',\n}\n"),
+        ("a.json", "world", "hello\\nworld"),
+        ("a.sh", "cat <<EOF\nfoo\nbar\nEOF", "printf 'foo\\nbar\\nbaz\\n'"),
+        ("a.py", "pass\nrun()\n", "run()\nA = '\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> main\n'\n"),
+        ("a.ex", "text\nmore\n", "```elixir\nf()\n```\n"),
+        ("a.py", "a\nb\n", f"{'9' * 5000}|a\n{'9' * 5000}|b\n"),
+    ],
+)
+async def test_what_looks_like_a_mark_and_is_content_is_written(workspace, name, old, new):
+    workspace.write(name, old)
+
+    await workspace.change("edit_file", path=name, old_string=old, new_string=new)
+
+    assert workspace.read(name) == new.encode()
+
+
 async def test_a_document_may_show_a_diff(workspace):
     workspace.write("a.md", "a = 1\n")
 

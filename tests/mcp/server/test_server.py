@@ -359,7 +359,7 @@ async def test_equal_calls_in_flight_are_not_a_loop_and_repeated_ones_are(connec
             together = list(failed)
             for _ in range(STOP_AT):
                 # A model takes at least as long between a result and its next call.
-                await anyio.sleep(0.25)
+                await anyio.sleep(0.55)
                 await read(client)
 
     assert together == []

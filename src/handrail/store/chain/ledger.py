@@ -384,10 +384,10 @@ def _insert(db: SqlConnection, head: str, columns: int, values: Sequence[object]
     for start in range(0, len(values), most):
         part = values[start : start + most]
         size = next(one for one in _SIZES if one * columns >= len(part))
-        missing = size - len(part) // columns
-        if missing:
-            # The values of the last row, because None takes ten times as long to bind as a text.
-            part = [*part, *[None, *part[1 - columns :]] * missing]
+        if missing := size - len(part) // columns:
+            # Values of the same types, because None takes ten times as long to bind as a text.
+            filler = ["" if isinstance(one, str) else one for one in part[1 - columns :]]
+            part = [*part, *[None, *filler] * missing]
         db.execute(_statement(head, columns, size, padded=missing > 0), part)
 
 

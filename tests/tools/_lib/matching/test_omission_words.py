@@ -45,3 +45,46 @@ def test_a_comment_that_the_old_text_has_is_no_omission():
 
 def test_a_heading_of_a_document_is_no_comment():
     assert find_omission("a\nb\nc\n", "# Rest of the guide\n", "a.md") is None
+
+
+CODE = """
+a.py    | 'remaining': n - used,
+a.py    | '--ignore-existing',
+a.py    | *rest, last = parts
+a.rb    | *rest
+a.c     | *existing = 0;
+a.c     | #include "existing.h"
+a.rs    | !existing.is_empty()
+a.css   | #rest { x: 1 }
+a.sh    | --ignore-existing
+.ignore | !existing/
+a.tsx   | {...rest}
+a.ts    | ...rest
+a.ts    | ...existing,
+a.toml  | [rest]
+a.py    | # TODO: port the rest
+a.yml   | # remaining jobs live in ci.yml
+Makefile| # the rest is built by implicit rules
+a.py    | # validation continues in save()
+a.ts    | // eslint-disable-next-line no-rest-spread
+a.rs    | /// Opens an existing file.
+"""
+
+
+@pytest.mark.parametrize("row", CODE.strip().split("\n"))
+def test_code_and_comments_with_the_same_words_replace_lines(row):
+    path, line = (part.strip() for part in row.split("|", 1))
+
+    assert find_omission("a()\nb()\nc()\nd()\n", f"a()\n{line}\n", path) is None
+
+
+def test_a_shorter_comment_leaves_no_code_out():
+    old = "# Updates rows\n# of the table\n# that exist.\nrun()\n"
+
+    assert find_omission(old, "# existing code\nrun()\n", "a.py") is None
+
+
+def test_a_heading_above_new_lines_is_no_omission():
+    old = "a {}\nb {}\nc {}\n"
+
+    assert find_omission(old, "/* Other styles */\nd {}\n", "a.css") is None

@@ -46,8 +46,9 @@ def joins_lines(file: ByteText, start: int, end: int, old: str, new: str) -> boo
 
 
 def _ends_line(char: str) -> bool:
-    return char.isalnum() or char in _ENDS
+    # Some scripts are written without blanks between words.
+    return (char.isascii() and char.isalnum()) or char in _ENDS
 
 
 def _begins_line(char: str) -> bool:
-    return char.isalnum() or char in _BEGINS
+    return (char.isascii() and char.isalnum()) or char in _BEGINS

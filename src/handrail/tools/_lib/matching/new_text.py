@@ -15,7 +15,7 @@ from typing import Final
 from handrail.core.names.caller_words import arg_name
 from handrail.core.problems import ProblemRaised
 
-_NUMBERED: Final = re.compile(r"[ \t]*L?(\d+)(?:\t|[ \t]*→|[ \t]?[|│][ ]?|:[ ])(?P<text>.*)")
+_NUMBERED: Final = re.compile(r"[ \t]*L?(\d{1,9})(?:\t|[ \t]*→|[ \t]?[|│][ ]?)(?P<text>.*)")
 _SEARCH: Final = re.compile(r"<{5,9}(?:[ ]?SEARCH| .*)?")
 _REPLACE: Final = re.compile(r">{5,9}(?:[ ]?REPLACE| .*)?")
 _DIVIDER: Final = re.compile(r"={5,9}")
@@ -24,6 +24,9 @@ _PROSE: Final = frozenset(
     {".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".org", ".ipynb", ".qmd", ".rmd", ""}
     | {".csv", ".tsv", ".tex", ".sty", ".cls", ".diff", ".patch"}
 )
+
+# Languages whose comments are documents with fences.
+_FENCES_IN_CODE: Final = frozenset({".ex", ".exs", ".jl"})
 
 
 def refuse_marked(old: str, new: str, path: str) -> None:
@@ -36,7 +39,7 @@ def refuse_marked(old: str, new: str, path: str) -> None:
     for what, is_marked in _CHECKS.items():
         if is_marked(after, known) and not is_marked([*filter(str.strip, before)], known):
             raise _problem(what)
-    if _is_fenced(after) and not any(map(_FENCE.fullmatch, before)):
+    if _is_fenced(after, known, path) and not any(map(_FENCE.fullmatch, before)):
         raise _problem("a code fence around it")
 
 
@@ -62,11 +65,11 @@ def _has_numbers(lines: Sequence[str], known: set[str]) -> bool:
 
 
 def _has_conflict(lines: Sequence[str], known: set[str]) -> bool:
-    kinds = [
-        next((kind for kind in (_SEARCH, _DIVIDER, _REPLACE) if kind.fullmatch(line.strip())), None)
-        for line in lines
-    ]
-    return [kind for kind in kinds if kind is not None] == [_SEARCH, _DIVIDER, _REPLACE]
+    texts = [line.strip() for line in lines]
+    if not (_SEARCH.fullmatch(texts[0]) and _REPLACE.fullmatch(texts[-1])):
+        return False
+    divider = next((at for at, text in enumerate(texts) if _DIVIDER.fullmatch(text)), 0)
+    return divider > 1 and all(text in known for text in texts[1:divider])
 
 
 def _has_diff_marks(lines: Sequence[str], known: set[str]) -> bool:
@@ -83,12 +86,17 @@ def _has_diff_marks(lines: Sequence[str], known: set[str]) -> bool:
 def _has_escaped_lines(lines: Sequence[str], known: set[str]) -> bool:
     if len(lines) != 1 or "\\n" not in lines[0]:
         return False
-    return any(part.strip() in known for part in re.split(r"(?<!\\)\\n", lines[0]))
+    parts = {part.strip() for part in re.split(r"(?<!\\)\\n", lines[0])} & known
+    # One word, or one line of several, may have become part of a text in the code.
+    return len(parts) > 1 or (len(known) == 1 and any(" " in part for part in parts))
 
 
-def _is_fenced(lines: Sequence[str]) -> bool:
+def _is_fenced(lines: Sequence[str], known: set[str], path: str) -> bool:
     opening = _FENCE.fullmatch(lines[0])
-    return opening is not None and len(lines) > 2 and lines[-1].strip() == opening[1]
+    if opening is None or len(lines) < 3 or lines[-1].strip() != opening[1]:
+        return False
+    shows = PurePosixPath(path).suffix.lower() in _FENCES_IN_CODE
+    return not shows or any(line.strip() in known for line in lines[1:-1])
 
 
 _CHECKS: Final[dict[str, Callable[[Sequence[str], set[str]], bool]]] = {

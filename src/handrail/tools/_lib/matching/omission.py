@@ -15,6 +15,7 @@ from handrail.tools._lib.matching.ellipsis import is_elision
 from handrail.tools._lib.matching.lines import LineOp, diff_lines
 from handrail.tools._lib.matching.omission_words import (
     hints_at_omission,
+    is_comment,
     may_leave_out,
     says_left_out,
 )
@@ -34,6 +35,11 @@ _YAML: Final = frozenset({".yaml", ".yml"})
 _VARIADIC: Final = frozenset(
     {".c", ".h", ".cc", ".hh", ".cpp", ".hpp", ".cxx", ".hxx", ".m", ".mm", ".r"}
 )
+# Languages in which `...rest` is code.
+_SPREADS: Final = frozenset(
+    {".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".vue", ".svelte", ".php", ".dart"}
+)
+_SPREAD: Final = re.compile(r"\s*[\[({]?\.{3}[A-Za-z_$][\w$.]*(?:\([\w$, ]*\))?[\])}]?,?\s*")
 _OPENS: Final = re.compile(r".*:\s*(?:#.*)?")
 _DOCSTRING: Final = re.compile(r"""[rRuU]?(?:(\"{3}|'{3}).*?\1|"[^"\n]*"|'[^'\n]*')""", re.DOTALL)
 
@@ -58,11 +64,13 @@ def find_omission(old: str, new: str, path: str) -> str | None:
     if not ("..." in new or "…" in new or may_leave_out(new)):
         return None
     before, after = old.split("\n"), new.split("\n")
+    suffix = PurePosixPath(path).suffix.lower()
+    if suffix in _SPREADS:
+        after = ["" if _SPREAD.fullmatch(line) else line for line in after]
     leaves_out = {line for line in after if _is_omission(line) or says_left_out(line, path)}
     hints = {line for line in after if hints_at_omission(line, path)}
     if not leaves_out and not hints:
         return None
-    suffix = PurePosixPath(path).suffix.lower()
     omitted = 0
     for gap in _gaps(diff_lines(before, after).ops):
         for at, line in enumerate(gap.new, gap.first):
@@ -70,7 +78,9 @@ def find_omission(old: str, new: str, path: str) -> str | None:
             if means_lines and not (
                 _is_known(line, before) or _is_content(before, after, at, gap, suffix)
             ):
-                omitted += sum(bool(deleted.strip()) for deleted in gap.gone)
+                # A comment in place of comments leaves nothing out.
+                code = [one for one in gap.gone if one.strip() and not is_comment(one, path)]
+                omitted += len(code)
                 if omitted >= _LEAST_OMITTED:
                     return line.strip()
                 break

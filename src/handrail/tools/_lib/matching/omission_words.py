@@ -1,8 +1,8 @@
 """Comments that say in words, without dots, that lines are left out.
 
-Only the deleted lines beside such a comment make it an omission: alone, most of these words are an
-ordinary comment. Among new code, a sentence that says more than that is one too; in place of deleted
-lines, one of the words is enough.
+Only the deleted lines beside such a comment make it an omission. One that says what the lines do
+("rest unchanged") means lines anywhere; one that only names them ("existing code") may be a heading,
+and means lines only where it is all that replaces them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,27 @@ _TELLING: Final = re.compile(
     rf"{_STRONG.pattern}|same|previous|original|other|before|above|everything|truncated",
     re.IGNORECASE,
 )
+_STATES: Final = re.compile(
+    r"unchanged|untouched|unmodified|intact|identical|same|as before|as[ -]is\b|as (?:it|they)\b|omitted|elided"
+    r"|skipped|truncated|snip|not shown|brevity|no (?:other |further |more )?changes?\b",
+    re.IGNORECASE,
+)
+# Words that say nothing else, and those of languages whose grammar is not below.
+_PLAIN: Final = re.compile(
+    r"\b(?:unchanged|untouched|unmodified)\b|existing (?:code|lines|content)\b|\brest (?:stays|remains)\b|not changed"
+    r"|unverändert|restlich|übrige|inchangé|le reste|sans changement|sin cambios|resto d[eo]|inalterad|invariat"
+    r"|immutat|без изменений|остальн|不变|不變|其余|其餘|剩余|省略|変更なし|残り|既存|나머지|동일|기존",
+    re.IGNORECASE,
+)
 # A comment about lines that are gone on purpose.
 _GONE: Final = re.compile(
     r"remov|delet|moved|drop|replac|deprecat|no longer|\bsee\b|\bnow\b|instead|\bwas\b|\bwere\b",
     re.IGNORECASE,
 )
 _MOST_WORDS: Final = 8
+# A mark that may also begin code, such as `*rest`, `--flag` or `'key'`, stands alone before a comment.
 _MARKED: Final = re.compile(
-    r"\{?/\*+|//+!?|#+|--+|;+|%+|<!--+|\(\*|\*+|\{-|\{#|<%--|@\*|!|\"{3}|'{1,3}|rem\b|dnl\b",
+    r"\{?/\*+|//+!?|<!--+|\(\*|\{-|\{#|<%--|@\*|\"{3}|'{3}|(?:#+|--+|;+|%+|\*+|!|'|rem|dnl)(?=\s|$)",
     re.IGNORECASE,
 )
 _HIDDEN: Final = re.compile(r"<!--+|\{/\*+")
@@ -97,28 +110,38 @@ def may_leave_out(text: str) -> bool:
 
 
 def says_left_out(line: str, path: str) -> bool:
-    """Whether a line is a comment, or words in brackets, that say nothing else than that."""
+    """Whether a line is a comment, or words in brackets, that say that lines are as they were."""
     words = _comment_words(line, path)
-    return words is not None and _compiled()(words)
+    return words is not None and _STATES.search(words) is not None and _compiled()(words)
 
 
 def hints_at_omission(line: str, path: str) -> bool:
-    """Whether a line is a short comment with one of the words; in place of lines, it means them."""
+    """Whether a line is a short comment that names lines; in place of lines, it means them."""
     words = _comment_words(line, path)
-    if words is None or len(words.split()) > _MOST_WORDS:
+    if words is None or len(words.split()) > _MOST_WORDS or _GONE.search(words):
         return False
-    return _STRONG.search(words) is not None and _GONE.search(words) is None
+    return _PLAIN.search(words) is not None or _compiled()(words)
+
+
+def is_comment(line: str, path: str) -> bool:
+    """Whether a line is a comment by its mark."""
+    return _mark(line.strip(), path) is not None
+
+
+def _mark(text: str, path: str) -> re.Match[str] | None:
+    prose = PurePosixPath(path).suffix.lower() in _PROSE
+    return (_HIDDEN if prose else _MARKED).match(text)
 
 
 def _comment_words(line: str, path: str) -> str | None:
     if len(line) > _MAX_LINE or not may_leave_out(line):
         return None
     text = line.strip()
-    prose = PurePosixPath(path).suffix.lower() in _PROSE
-    mark = (_HIDDEN if prose else _MARKED).match(text)
+    mark = _mark(text, path)
     if mark is not None:
         text = _CLOSING.sub("", text[mark.end() :])
-    elif (inside := _BRACKETED.fullmatch(text)) is not None:
+    elif (inside := _BRACKETED.fullmatch(text)) is not None and " " in inside["words"].strip():
+        # One word in brackets is code: `{...rest}`, `[rest]`.
         text = inside["words"]
     else:
         return None
