@@ -183,7 +183,7 @@ class Registry:
         return None
 
     def with_retry(self, name: str, attempts: int) -> None:
-        """Attempt calls up to this often; ValueError if not idempotent, else `ToolNotFoundError`."""
+        """Attempt calls up to this often. ValueError: not idempotent; `ToolNotFoundError`: unknown."""
         entry = self.entry(name)
         if entry is None:
             raise ToolNotFoundError(name)
