@@ -20,21 +20,6 @@ UTF8 = TextForm("utf-8")
 LE, BE = TextForm("utf-16-le"), TextForm("utf-16-be")
 
 
-@pytest.fixture
-def opened(tmp_path):
-    handles = []
-
-    def open_file(data):
-        path = tmp_path / f"file{len(handles)}"
-        path.write_bytes(data)
-        handles.append(os.open(path, os.O_RDONLY))
-        return handles[-1]
-
-    yield open_file
-    for handle in handles:
-        os.close(handle)
-
-
 @pytest.mark.parametrize("form", [UTF8, LE, BE])
 def test_newlines_are_counted_and_found(form):
     scanner, data = NewlineScanner(form), form.encode("ab\nc\n\nd")

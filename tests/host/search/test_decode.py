@@ -1,7 +1,6 @@
 """Which files a search regards as binary, and how text is decoded for it."""
 
 import codecs
-import os
 
 import pytest
 
@@ -17,21 +16,6 @@ from handrail.host.search.decode import (
 )
 
 LE, BE, MARK8 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8
-
-
-@pytest.fixture
-def opened(tmp_path):
-    handles = []
-
-    def open_file(data):
-        path = tmp_path / f"file{len(handles)}"
-        path.write_bytes(data)
-        handles.append(os.open(path, os.O_RDONLY))
-        return handles[-1]
-
-    yield open_file
-    for handle in handles:
-        os.close(handle)
 
 
 @pytest.mark.parametrize(

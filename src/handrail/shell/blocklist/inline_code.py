@@ -15,14 +15,14 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocklist import messages
-from handrail.shell.blocklist.code_folding import (
+from handrail.shell.blocklist.critical_paths import CriticalPaths
+from handrail.shell.blocklist.forking_code import called_name, forks_without_end, parse_python
+from handrail.shell.languages.code_folding import (
     command_literals,
     executed_literals,
     fold_code,
     starts_programs,
 )
-from handrail.shell.blocklist.critical_paths import CriticalPaths
-from handrail.shell.blocklist.forking_code import called_name, forks_without_end, parse_python
 from handrail.shell.tables.catastrophes import RIGHTS
 
 _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""

@@ -17,10 +17,10 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Final
 
-from handrail.shell.blocklist.code_folding import printed_literals
 from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.echo import printed_text
 from handrail.shell.expand import UNKNOWN
+from handrail.shell.languages.code_folding import printed_literals
 from handrail.shell.simulate.shell_state import DOWNLOADED, ShellState
 from handrail.shell.tables.catastrophes import fetches_text
 

@@ -317,17 +317,23 @@ class Broken(io.StringIO):
     def __init__(self, number):
         super().__init__()
         self.number = number
+        self.attempts = 0
 
     def write(self, text):
+        self.attempts += 1
         raise OSError(self.number, "no")
 
 
 @pytest.mark.parametrize("number", [errno.EPIPE, errno.EIO])
 def test_printing_stops_when_nobody_reads(number):
-    view = RunView(Broken(number))
+    output = Broken(number)
+    view = RunView(output)
 
     view.line("a")
+    view.line("b")
     view.on_event(start())
+
+    assert output.attempts == 1
 
 
 def test_another_error_of_the_output_is_raised():

@@ -16,16 +16,12 @@ from typing import Final
 _MAX_LINE: Final = 120
 _PROSE: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".org"})
 # Most new texts have none of these words, and are looked at no further.
-_STRONG: Final = re.compile(
+_TELLING: Final = re.compile(
     r"unchanged|untouched|unmodified|same (?:as|code|implementation|logic)|\bremain|\brest\b|existing"
     r"|omitted|elided|\bsnip|as before|brevity|as[ -]is\b|no (?:other |further |more )?changes?\b|not changed|continues?\b"
     r"|unverändert|restlich|übrige|inchangé|le reste|sans changement|sin cambios|resto d[eo]|existente"
     r"|inalterad|invariat|immutat|без изменений|остальн|不变|不變|其余|其餘|剩余|省略|変更なし|残り"
-    r"|既存|나머지|동일|기존",
-    re.IGNORECASE,
-)
-_TELLING: Final = re.compile(
-    rf"{_STRONG.pattern}|same|previous|original|other|before|above|everything|truncated",
+    r"|既存|나머지|동일|기존|same|previous|original|other|before|above|everything|truncated",
     re.IGNORECASE,
 )
 _STATES: Final = re.compile(
