@@ -1,21 +1,36 @@
-"""o. How undo grows: a command that removed twice as many files takes at most about twice as long
-to run with its record, to undo and to redo. `limit` is the smaller number of files, `ours` the
-larger.
+"""o. How undo grows: a command that removed twice as many files takes at most about twice the CPU
+time of this process to run with its record, to undo and to redo. `limit` is the smaller number of
+files, `ours` the larger. Files are in memory where possible: on a disk, a bare loop that makes
+3,000 of them takes between 60 and 1,400 ms of CPU time.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from unittest import mock
 
 import handrail
 from bench.figure import REPEATING, Figure, Scale, Times, figure
 
-STEPS = ("command that removes", "undo of", "redo of")
+STEPS = ("CPU of a command that removes", "CPU of undo of", "CPU of redo of")
+MEMORY = Path("/dev/shm")
 
 
 async def measure(folder: Path, scale: Scale) -> list[Figure]:
+    place = MEMORY if os.access(MEMORY, os.W_OK) else folder
+    with (
+        tempfile.TemporaryDirectory(prefix="handrail-bench-", dir=place) as top,
+        # The copies of files are in the state directory.
+        mock.patch.dict(os.environ, {"XDG_STATE_HOME": os.path.join(top, "state")}),
+    ):
+        return await _growth(Path(top), scale)
+
+
+async def _growth(folder: Path, scale: Scale) -> list[Figure]:
     count = scale.files // 10
     rounds = max(1, scale.rounds // 5)
     times: list[Times] = [{"limit": [], "ours": []} for _ in STEPS]
@@ -46,9 +61,9 @@ async def _steps(folder: Path, files: int) -> list[float]:
             rt.redo,
         ]
         for step in steps:
-            started = time.perf_counter()
+            started = time.process_time()
             result = await step()
-            taken.append(time.perf_counter() - started)
+            taken.append(time.process_time() - started)
             assert result.ok, result.text
     return taken
 

@@ -56,6 +56,7 @@ class MutantRunner:
         # What is known of tests without a mutation.
         self._passing: set[str] = set()
         self._failing: set[str] = set()
+        self._functions = _loaded_functions()
         for name in self._items:
             file, _, inside = name.partition("::")
             self._cases[f"{file}::{inside.partition('[')[0].rpartition('::')[2]}"].append(name)
@@ -137,7 +138,7 @@ class MutantRunner:
         config = self._session.config
         if change is not None:
             try:
-                replace_code(*change)
+                replace_code(*change, self._functions)
             except ValueError:
                 notes.write("the changed function cannot be loaded")
                 return
@@ -205,8 +206,27 @@ def mutated_file(mutation: Mutation) -> Iterator[tuple[str, str]]:
         os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def replace_code(path: Path, original: str, changed: str) -> None:
-    """Give the loaded functions of a file the code of the changed text.
+def _loaded_functions() -> list[FunctionType]:
+    """All functions of the package; looked up once, because looking takes longer than most tests.
+
+    Nothing that is frozen is found. Frozen afterwards, the objects stay out of the way of every
+    garbage collection in the forks, which would copy their memory.
+    """
+    gc.unfreeze()
+    source = str(ROOT / "src")
+    found = [
+        one
+        for one in gc.get_objects()
+        if isinstance(one, FunctionType) and one.__code__.co_filename.startswith(source)
+    ]
+    gc.freeze()
+    return found
+
+
+def replace_code(
+    path: Path, original: str, changed: str, functions: Sequence[FunctionType]
+) -> None:
+    """Give those of the functions that are of a file the code of the changed text.
 
     Raises ValueError if a function uses other names of the functions around it than before.
     """
@@ -217,8 +237,8 @@ def replace_code(path: Path, original: str, changed: str) -> None:
         for place, code in before.items()
         if place in after and after[place] != code
     }
-    for one in gc.get_objects():
-        if isinstance(one, FunctionType) and one.__code__.co_filename == str(path):
+    for one in functions:
+        if one.__code__.co_filename == str(path):
             code = new.get((one.__code__.co_qualname, one.__code__.co_firstlineno))
             if code is not None:
                 one.__code__ = code

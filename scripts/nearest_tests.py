@@ -6,15 +6,18 @@ import ast
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
+from math import fsum
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from mutation_map import CodeMap, TimedTest
 from word_nearness import WordNearness
 
-# How many quick tests of one file run before the next file has its turn.
-TURN = 6
-MOST_TESTS = 200
+# How long the tests of one file run before the next file has its turn.
+TURN_S = 0.25
+# What pytest itself takes for a test; the clock of processor time does not see it.
+LEAST_S = 0.005
+MOST_TESTS = 1_500
 MOST_FILES = 12
 # Nearest by words and by file count about the same.
 WORDS_WEIGHT = 12.0
@@ -54,11 +57,11 @@ class NearestTests:
         files = [file for file in ranked if file in entering][:MOST_FILES]
         while files and len(chosen) < MOST_TESTS:
             for file in list(files):
-                turn, entering[file] = entering[file][:TURN], entering[file][TURN:]
-                affordable = [test for test in turn if test.seconds <= left]
-                chosen += affordable
-                left -= sum(test.seconds for test in affordable)
-                if not entering[file] or not affordable:
+                turn = take_turn(entering[file], left)
+                del entering[file][: len(turn)]
+                chosen += turn
+                left -= _cost(turn)
+                if not entering[file] or not turn:
                     files.remove(file)
         likeness = self._words.measure(path, line)
         score = {
@@ -67,6 +70,20 @@ class NearestTests:
         }
         functions = sorted(score, key=lambda name: (-score[name], name))
         return Selection([test.id for test in chosen[:MOST_TESTS]], functions[:FUNCTIONS])
+
+
+def take_turn(tests: Sequence[TimedTest], left: float) -> list[TimedTest]:
+    """The first tests that fit into a turn, at least one if it fits into the time that is left."""
+    turn: list[TimedTest] = []
+    for test in tests:
+        if _cost([*turn, test]) > (min(TURN_S, left) if turn else left):
+            break
+        turn.append(test)
+    return turn
+
+
+def _cost(tests: Sequence[TimedTest]) -> float:
+    return fsum(max(test.seconds, LEAST_S) for test in tests)
 
 
 class FileRanking:

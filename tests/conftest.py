@@ -2,6 +2,7 @@
 is skipped in CI.
 """
 
+import gc
 import itertools
 import json
 import os
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.support import machine, sandbox_use
 from tests.support.postgres_server import running_server
+from tests.support.preloaded import PreloadedProgram
 
 CLEANUP_TIMEOUT_S = 60
 LONGEST_BYTES_ID = 24
@@ -51,6 +53,23 @@ def pytest_report_header():
     if not machine.ray_installed():
         lines.append("without the tests on a Ray cluster (tests/scale/on_ray): make test-ray")
     return lines
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One worker more than there are processors: many tests wait for programs or for time."""
+    return (yield) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Nothing that is collected becomes garbage: not while it is made, nor while tests run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_make_parametrize_id(val):
@@ -109,6 +128,22 @@ def postgres():
     """A PostgreSQL server, one for each process of a parallel run."""
     with running_server() as server:
         yield server
+
+
+@pytest.fixture
+def nothing_frozen():
+    """The garbage collector as it is in a new process; see `pytest_collection`."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def preloaded():
+    """`handrail` with its modules loaded, one for each process of a parallel run."""
+    program = PreloadedProgram()
+    yield program
+    program.close()
 
 
 @pytest.fixture

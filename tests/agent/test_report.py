@@ -47,6 +47,21 @@ def test_calls_that_did_not_end_well(status, unfinished, refused):
     assert (made.unfinished, made.refused) == (unfinished, refused)
 
 
+@pytest.mark.parametrize(
+    ("ids", "unfinished"),
+    [
+        (("c1", "c1#e2.1"), ("c1",)),
+        (("c1#e2.1",), ("c1#e2.1",)),
+        (("c1#a", "c1#b"), ("c1#a", "c1#b")),
+    ],
+    ids=["repeated", "only the repetition", "ids with the sign"],
+)
+def test_a_call_that_was_requested_again_is_named_once(ids, unfinished):
+    calls = [result(one, Status.UNKNOWN) for one in ids]
+
+    assert report(*calls).unfinished == unfinished
+
+
 def test_a_refusal_has_its_code():
     problem = Problem("plan_mode", "not now")
 

@@ -113,9 +113,7 @@ class Terminal:
         for _ in iter(self._read, False):
             pass
         os.close(self._keyboard)
-        _, status = os.waitpid(self._process, 0)
-        self._process = 0
-        return os.waitstatus_to_exitcode(status)
+        return self._wait()
 
     def hang_up(self) -> int:
         """Close the terminal as if its window was closed; the command must end in time."""
@@ -141,6 +139,11 @@ class Terminal:
         if self._process:
             self.kill()
 
+    def _wait(self) -> int:
+        process, self._process = self._process, 0
+        _, status = os.waitpid(process, 0)
+        return os.waitstatus_to_exitcode(status)
+
     def _read(self) -> bool:
         deadline = time.monotonic() + 30
         ready, _, _ = select.select([self._keyboard], [], [], deadline - time.monotonic())
@@ -151,6 +154,38 @@ class Terminal:
             return False
         self.screen += data
         return bool(data)
+
+
+class PreloadedTerminal(Terminal):
+    """A command in a terminal of its own, without the time that its imports take."""
+
+    def __init__(self, program, words):
+        self.screen = b""
+        self._keyboard, device = pty.openpty()
+        try:
+            self._command = program.start(words, [device] * 3, in_terminal=True, TERM="xterm")
+        finally:
+            os.close(device)
+        self._process = self._command.pid
+
+    def _wait(self) -> int:
+        self._process = 0
+        code = self._command.wait(30)
+        self._command.close()
+        return code
+
+
+@pytest.fixture
+def preloaded_terminal(workspace, preloaded):
+    started = []
+
+    def start(words):
+        started.append(PreloadedTerminal(preloaded, words))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
 
 
 @pytest.fixture

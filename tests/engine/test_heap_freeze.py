@@ -7,14 +7,7 @@ import pytest
 import handrail
 from handrail.engine.batch.pacing import HeapFreeze
 
-pytestmark = pytest.mark.finding("F70")
-
-
-@pytest.fixture(autouse=True)
-def nothing_frozen():
-    assert gc.get_freeze_count() == 0
-    yield
-    gc.unfreeze()
+pytestmark = [pytest.mark.finding("F70"), pytest.mark.usefixtures("nothing_frozen")]
 
 
 def test_objects_are_frozen_while_any_long_batch_runs():

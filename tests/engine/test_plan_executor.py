@@ -107,3 +107,78 @@ async def test_several_errors_of_one_file_are_counted():
         "    a\n"
         "  line 3, column 4: two"
     )
+
+
+class Noted:
+    """Checks every `.py` file: says its errors and remembers what it was compared with."""
+
+    def __init__(self, errors=1):
+        self.compared = []
+        self._errors = errors
+
+    def can_check(self, path):
+        return path.endswith((".py", ".c"))
+
+    async def new_errors(self, path, before, after):
+        self.compared.append((path, None if before is None else before.tobytes().decode()))
+        fault = SyntaxFault(1, 1, "bad", "", "reader")
+        return (fault,) * self._errors
+
+
+@pytest.mark.parametrize(
+    ("changes", "compared"),
+    [
+        ([change("a.py", "old", "new")], [("a.py", "old")]),
+        ([change("a.txt", "old", "new")], []),
+        ([change("a.py", "old", None)], []),
+        # A new or empty file is compared with the only removed file that it may have been.
+        ([change("a.py", None, "new"), change("b.py", "gone", None)], [("a.py", "gone")]),
+        ([change("a.py", "", "new"), change("b.py", "gone", None)], [("a.py", "gone")]),
+        ([change("a.py", "old", "new"), change("b.py", "gone", None)], [("a.py", "old")]),
+        ([change("a.py", None, "new"), change("b.c", "gone", None)], [("a.py", None)]),
+        (
+            [change("a.py", None, "new"), change("b.py", "1", None), change("c.py", "2", None)],
+            [("a.py", None)],
+        ),
+        (
+            [change("a.py", None, "new"), change("b.py", "1", None), change("d/a.py", "2", None)],
+            [("a.py", "2")],
+        ),
+        (
+            [
+                change("a.py", None, "new"),
+                change("c/a.py", "1", None),
+                change("d/a.py", "2", None),
+            ],
+            [("a.py", None)],
+        ),
+    ],
+)
+async def test_a_moved_file_is_compared_with_what_it_was(changes, compared):
+    check = Noted()
+
+    await syntax_report(Plan(tuple(changes), "done"), check)
+
+    assert check.compared == compared
+
+
+@pytest.mark.parametrize(("count", "before"), [(100, "0"), (101, None)])
+async def test_of_many_removed_files_none_is_chosen(count, before):
+    removed = [change(f"d{number}/x{number}.py", str(number), None) for number in range(count)]
+    check = Noted()
+
+    await syntax_report(Plan((change("x0.py", None, "new"), *removed), "done"), check)
+
+    assert check.compared == [("x0.py", before)]
+
+
+@pytest.mark.parametrize(("errors", "files"), [(3, 4), (5, 2), (10, 1), (11, 1)])
+async def test_ten_errors_are_listed_over_all_files(errors, files):
+    changes = [change(f"{number}.py", "x", "y") for number in range(10)]
+    check = Noted(errors)
+
+    found = await syntax_report(Plan(tuple(changes), "done"), check)
+
+    assert [one["path"] for one in found.faults] == [f"{n // errors}.py" for n in range(10)]
+    # No further file is looked at.
+    assert len(check.compared) == found.text.count("now has") == files

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from tests.support.handles import open_handles
 
 
 @pytest.fixture
@@ -19,3 +20,11 @@ def opened(tmp_path):
     yield open_file
     for handle in handles:
         os.close(handle)
+
+
+@pytest.fixture
+def no_open_files():
+    """The test leaves no file open."""
+    before = open_handles()
+    yield
+    assert open_handles() - before == set()

@@ -95,8 +95,9 @@ def folder(tmp_path):
     """An empty suite with this project's conftest."""
     support = tmp_path / "tests" / "support"
     support.mkdir(parents=True)
-    for name in ("machine.py", "postgres.py", "postgres_server.py", "sandbox_use.py", "waiting.py"):
-        shutil.copy(TESTS / "support" / name, support)
+    names = ("machine", "postgres", "postgres_server", "preloaded", "sandbox_use", "waiting")
+    for name in names:
+        shutil.copy(TESTS / "support" / f"{name}.py", support)
     shutil.copy(TESTS / "conftest.py", tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = -rfE\n")
     return tmp_path

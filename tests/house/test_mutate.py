@@ -98,6 +98,8 @@ def tree(tmp_path):
             "def add(a, b):\n    if a:\n        return a + b\n    return b\n\n\n"
             "def count(many):\n    return len(many) > 3\n"
         ),
+        # As this project's own tests do.
+        "tests/conftest.py": "import gc\n\n\ndef pytest_collection_finish():\n    gc.freeze()\n",
         "tests/test_here.py": (
             "from handrail.sums import add, count\n\n\n"
             "def test_zero():\n    assert add(0, 2) == 2\n\n\n"
@@ -233,3 +235,24 @@ def test_test_functions_take_turns_with_cases_from_their_whole_tables(scripts):
     assert order[TURN : TURN + BETWEEN - 1] == [one for [one] in others[:-1]]
     assert {*first, *second} == {*table, others[-1][0]}
     assert max(map(int, first)) >= TURN
+
+
+@pytest.mark.parametrize(
+    ("seconds", "left", "taken"),
+    [
+        ([0.0] * 100, 60.0, 50),
+        ([0.0] * 100, 0.02, 4),
+        ([0.1, 0.1, 0.1], 60.0, 2),
+        ([3.0, 3.0], 60.0, 1),
+        ([3.0], 2.0, 0),
+        ([], 60.0, 0),
+    ],
+    ids=["quick", "little time", "some", "slow", "too slow", "none"],
+)
+def test_a_turn_of_a_file_is_limited_by_time(scripts, seconds, left, taken):
+    from mutation_map import TimedTest
+    from nearest_tests import take_turn
+
+    tests = [TimedTest(f"t{n}", "test_a.py", one) for n, one in enumerate(seconds)]
+
+    assert take_turn(tests, left) == tests[:taken]

@@ -153,6 +153,7 @@ def test_a_short_command_hardly_searches_for_garbage(folder):
     assert done.stdout.splitlines()[-1] == "True 100000", done.stderr
 
 
+@pytest.mark.usefixtures("nothing_frozen")
 def test_a_command_inside_another_program_leaves_its_garbage_collection_alone(folder, monkeypatch):
     monkeypatch.chdir(folder)
     before = (gc.get_threshold(), gc.get_freeze_count())

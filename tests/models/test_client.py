@@ -268,6 +268,25 @@ def test_short_values_are_no_secrets():
     assert scrub_failure(ModelFailed("auth", "abcd at the start"), ["abcd"]).message[:4] != "abcd"
 
 
+@pytest.mark.parametrize(
+    ("secret", "message", "left"),
+    [
+        ("0123456789abcdefghij", "key 0123456789abcdefghij.", "key [key]."),
+        ("0123456789abcdefghij", "key 0123456789abc", "key [key]"),
+        ("0123456789abcdefghij", "key 0123456789", "key [key]"),
+        ("0123456789abcdefghij", "key 012345678", "key 012345678"),
+        ("0123456789abcdefghij", "0123456789abX", "[key]X"),
+        ("0123456789", "key 01234567", "key [key]"),
+        ("0123456789", "key 0123456", "key 0123456"),
+        ("0123456789", "0123456789 0123456789", "[key] [key]"),
+        ("abcd", "xabcdabcdx", "x[key][key]x"),
+        ("abcdé\n", "it is 'abcdé\\n'", "it is '[key]'"),
+    ],
+)
+def test_a_secret_and_its_first_half_are_hidden(secret, message, left):
+    assert scrub_failure(ModelFailed("auth", message), [secret]).message == left
+
+
 def test_what_is_known_of_a_failure_stays():
     usage = UsageReported(1, 2)
     partial = Message("assistant", (TextBlock("a"),))

@@ -17,7 +17,7 @@ from handrail.models.opening import KeySource, ModelServices, open_model
 from handrail.models.profiles import SERVICES, ModelProfile, find_profile
 from handrail.models.retries import RetryPolicy
 from handrail.models.transport import HttpTransport
-from handrail.testing import FakeProvider, says
+from handrail.testing import FakeProvider, ScriptedModel, says
 
 LOCAL = "http://127.0.0.1:1/v1"
 BROKEN = ("http://127.0.0.1:99999/v1", "http://[::1/v1", "http://h:0", "https://me:key@h:99999")
@@ -49,6 +49,16 @@ async def test_a_table_of_the_user_opens_a_model(tmp_path, monkeypatch):
     assert (model.wire, model.limits.context_tokens) == ("anthropic", 50000)
     assert same is model
     assert server.requests[0].headers["x-api-key"] == KEY
+
+
+async def test_an_object_that_is_no_model_is_refused_by_what_it_lacks(tmp_path):
+    with pytest.raises(ProblemRaised) as raised:
+        async with handrail.open(tmp_path, store=":memory:", model=ScriptedModel([])):
+            pass
+
+    assert raised.value.problem.code == "invalid_arguments"
+    assert {"ScriptedModel", "stream"} <= set(raised.value.problem.message.split())
+    assert "FakeProvider" in raised.value.problem.hint
 
 
 @pytest.mark.threat("A05")
@@ -446,7 +456,10 @@ def _services(environ=None):
 
 async def test_a_model_object_is_used_as_it_is(tmp_path):
     class Custom:
-        name, wire = "mine", "custom"
+        name, wire, limits = "mine", "custom", None
+
+        def stream(self, request):
+            raise AssertionError("nothing is asked")
 
         async def aclose(self):
             raise AssertionError("it belongs to its maker")

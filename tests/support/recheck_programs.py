@@ -233,6 +233,8 @@ def _shell(given, functions):
     while rest and re.fullmatch(r"-[euxc]+|--(norc|noprofile|posix)", rest[0]):
         takes_text = takes_text or (rest[0][1] != "-" and "c" in rest[0])
         rest.pop(0)
+    if takes_text and rest[:1] == ["--"]:
+        rest.pop(0)
     if len(rest) > 1 and rest[0] == "-n" and (rest[1] == "-c" or not rest[1].startswith("-")):
         # It only reads the file; the words behind are arguments of a script that never runs.
         return
@@ -292,7 +294,7 @@ def _awk_program(text):
 
 
 def _docker(given, _):
-    if given[:1] not in (["ps"], ["images"], ["logs"], ["version"]):
+    if given[:1] not in (["ps"], ["images"], ["logs"], ["version"], ["diff"]):
         raise Suspicious("docker is told to act")
     if (
         any(re.match(r"--follow|--fol|-[a-z]*f$|--no-trunc", one) for one in given[1:])
@@ -308,6 +310,13 @@ def _systemctl(given, _):
         raise Suspicious("systemctl is told to act")
 
 
+def _journalctl(given, _):
+    options = [one for one in given if one.startswith("-")]
+    acts = r"--(vac|ro|fl|sy|re[^v]|smart|set|upd|fol|cursor-f|interv|verify|force).*|-[a-z]*f.*"
+    if any(re.fullmatch(acts, one) for one in options):
+        raise Suspicious("journalctl changes the journal or goes on without end")
+
+
 def _gofmt(given, _):
     if any(re.match(r"--?(w|cpuprofile)", one) for one in given):
         raise Suspicious("gofmt writes")
@@ -317,6 +326,7 @@ _SPECIAL = {
     **dict.fromkeys(("bash", "sh", "dash", "ash"), _shell),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     "docker": _docker,
+    "journalctl": _journalctl,
     "systemctl": _systemctl,
     "gofmt": _gofmt,
     "[": _test,

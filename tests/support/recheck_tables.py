@@ -40,7 +40,7 @@ class Manual(NamedTuple):
 PRINTERS = words("""
     : arch b2sum base32 base64 basename break cal cat cd cksum cmp col column comm continue cut df
     dir dirname du echo egrep exit expand expr factor false fgrep fmt fold free getconf grep groups hd
-    head help hexdump id jobs join locale logname ls lsblk lscpu lsd md5sum nl nproc numfmt od paste
+    eza head help hexdump id jobs join locale logname ls lsblk lscpu lsd md5sum nl nproc numfmt od paste
     pathchk pgrep pidof pinky pr printenv ps pwd readlink realpath return rev sha1sum sha224sum
     sha256sum sha384sum sha512sum shift stat sum tac tokei tput tr true tsort tty type ulimit uname
     unexpand uptime users vdir w wc whatis whereis which who whoami zcat bzcat xzcat lzcat zstdcat
@@ -137,7 +137,7 @@ TOLD = {
             "yarn pnpm poetry uv docker kubectl terraform helm gh mvn gradle dotnet rustup gem bundle"
         )
         | words(
-            "as telnet yes unlink shred truncate link mkfifo mktemp install dd patch ln cp mv mkdir rmdir touch chmod chown"
+            "as ping telnet yes unlink shred truncate link mkfifo mktemp install dd patch ln cp mv mkdir rmdir touch chmod chown"
         ),
         _ASKED,
     ),
@@ -147,6 +147,7 @@ TOLD = {
     r"( (-[aglp]+|--(all|json|long|parseable|global|depth[= ]\S*|omit[= ]\S*|link|prod|dev|version|help)|-|[^-]\S*))*( -- .*)?",
     "cargo": rf"{_ASKED}|--list|-Vv",
     "cowsay": "",
+    "timedatectl": rf"|{_ASKED}|status|show",
     "man": rf"{_ASKED}|(-k|-f|-w|--apropos|--whatis|--where)( .*)?",
     "apropos": r".*",
     # Asked for nothing else, these say who they are.
@@ -154,7 +155,7 @@ TOLD = {
         words("""
             rm rmdir cp mv ln touch mkdir chmod split csplit dd tee kill nano vi vim emacs less build
             jupyter pytest mypy ruff black curl wget ssh rsync sudo su doas bash sh zsh dash brew
-            tsc eslint prettier jest openssl whois meson ltrace pip-audit gawk npx zig bandit chown install setfacl nc clang-format nsenter unshare chroot setsid flock watch strace gdb tmux screen crontab at
+            tsc eslint prettier jest openssl whois meson ltrace pip-audit gawk npx zig bandit chown install setfacl nc clang-format nsenter unshare chroot setsid flock watch strace gdb tmux screen crontab at dmesg
         """),
         "--version|--help|-V",
     ),

@@ -93,6 +93,45 @@ async def test_a_lost_line_feed_does_not_join_lines(workspace, old, new):
     assert problem.code == "invalid_arguments"
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("a = 1\nb = 2\na = 1\nc = 3\n", "a = 1\n", "a = 5"),
+        ("a = 1\n\na = 1\nc = 3\n", "a = 1\n", "a = 5"),
+        ("a = 1\r\nb = 2\na = 1\nc = 3\n", "a = 1\n", "a = 5"),
+        ("a = 1\nb = 2\na = 1\nb = 2\n", "a = 1\nb = 2", "1\ta = 1\n2\tb = 5"),
+    ],
+    ids=["everywhere", "at the second place", "mixed endings", "line numbers"],
+)
+async def test_what_is_replaced_everywhere_is_checked_like_one_place(workspace, text, old, new):
+    workspace.write("a.py", text)
+
+    problem = await workspace.problem(
+        "edit_file", path="a.py", old_string=old, new_string=new, replace_all=True
+    )
+
+    assert problem.code == "invalid_arguments"
+    assert workspace.read("a.py") == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "right"),
+    [
+        ("a;\nb;\nc;\n", ";\n", ";", b"a;b;c;"),
+        ("One\ntwo\nOne\nten\n", "One\n", "One ", b"One two\nOne ten\n"),
+        ("a = 1\n\na = 1\n", "a = 1\n", "a = 5", b"a = 5\na = 5"),
+    ],
+)
+async def test_lines_are_joined_everywhere_where_that_is_meant(workspace, text, old, new, right):
+    workspace.write("a.js", text)
+
+    await workspace.change(
+        "edit_file", path="a.js", old_string=old, new_string=new, replace_all=True
+    )
+
+    assert workspace.read("a.js") == right
+
+
 async def test_lines_are_joined_where_the_new_text_says_so(workspace):
     workspace.write("a.md", "One\ntwo\n")
 

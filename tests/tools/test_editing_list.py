@@ -17,6 +17,8 @@ import pytest
 from tests.tools.editing_cases.judging import left_in, put
 
 import handrail.sync
+from handrail.core.ports.workers import WorkerAnswer, WorkerFailure
+from handrail.host.syntax import treesitter
 
 DATA = Path(__file__).parent.parent / "data/edits"
 LISTS = ("calls", "slips")
@@ -50,6 +52,18 @@ def changed(files, after):
 @pytest.fixture(scope="module")
 def lists():
     return {name: read_list(name) for name in LISTS}
+
+
+@pytest.fixture(autouse=True)
+def no_grammars(monkeypatch):
+    """As without the extra `syntax`: each of 2,000 calls would start a process, and what it finds
+    is only a note that follows the change.
+    """
+
+    async def unsupported(task):
+        return WorkerAnswer(b"", WorkerFailure.UNSUPPORTED)
+
+    monkeypatch.setattr(treesitter, "run_python_worker", unsupported)
 
 
 def judge(row, left):

@@ -43,7 +43,7 @@ async def test_it_shows_the_plan_with_what_it_will_need_and_hands_that_on():
     assert planning.heard == ["check", announced, announced]
     assert shown == "the plan"
     assert left.data == {"mode": "default", "plan": "do it", "waiting": 2}
-    assert "2 queued calls wait" in left.text
+    assert "wait for the user: 2." in left.text
 
 
 @pytest.mark.parametrize("extra", [{"tool": "Bash", "prompt": "x", "y": 1}, {"tool": "Bash"}])

@@ -8,7 +8,7 @@ from handrail.core.footprint import Access, Touch
 from handrail.core.ports.processes import CapturedStream, ProcessResult
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.running_commands import format_stream, path_key
+from handrail.tools._lib.running_commands import format_stream, path_key, quote_imitations
 from handrail.tools.commands.run_command import RunCommand, RunCommandParams
 
 
@@ -147,3 +147,18 @@ def test_one_endless_line_still_shows_both_ends():
     first, marker, last = found.text.split("\n")
     assert (first, last) == ("a" * 50, "z" * 50)
     assert "bytes" in marker
+
+
+@pytest.mark.parametrize(
+    "line", ["stdout:", "stderr:", "exit_code: 0", "[handrail: x]", "[handrail x]"]
+)
+@pytest.mark.parametrize("before", ["", "a\n", "a\r\n", "a\r", "a\x0b", "a\x85", "a\u2028"])
+def test_a_line_that_imitates_a_line_of_handrail_is_marked(before, line):
+    text = before.replace("\r\n", "\n")
+
+    assert quote_imitations(before + line) == f"{text}> {line}"
+    assert quote_imitations(f"{before}the {line}") == f"{text}the {line}"
+
+
+def test_other_output_stays_as_it_is():
+    assert quote_imitations("a\r\nstdout\n[other: x]\0") == "a\nstdout\n[other: x]\0"

@@ -33,8 +33,13 @@ _RESUMED: Final = "Continue with the task. Calls that were refused because no us
 
 _FENCE: Final = "```"
 _MAX_ERRORS: Final = 10
-_LINK: Final = re.compile(r"(?:https?:)?//[^\s<>\"'`)\]\\|]+", re.IGNORECASE)
-_WORD: Final = re.compile(r"[\w.-]+")
+_IN_LINK: Final = r"[^\s<>\"'`)\]\\|]"
+# The address of an IPv6 host is in brackets.
+_LINK: Final = re.compile(
+    rf"(?:https?:)?//(?:(?:[^\s<>\"'`)\]\\|/@]*@)?\[[\da-f:.]+\]{_IN_LINK}*|{_IN_LINK}+)",
+    re.IGNORECASE,
+)
+_WORD: Final = re.compile(r"(?<=\[)[\da-f:.]+(?=\])|[\w.-]+")
 _MAX_LINKS: Final = 20
 _MAX_CHARS: Final = 300
 
@@ -237,7 +242,7 @@ def _without_fence(text: str) -> str:
 def _link_host(link: str) -> str:
     """Return the host of a link, empty if it has none: `// a comment` is not a link."""
     try:
-        host = (urlsplit(link if ":" in link[:6] else f"https:{link}").hostname or "").rstrip(".")
+        host = (urlsplit(link).hostname or "").rstrip(".")
     except ValueError:
         return ""
     return host if "." in host or ":" in host or host == "localhost" else ""

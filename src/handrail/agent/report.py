@@ -70,7 +70,9 @@ class ReportBuilder:
             code = result.problem.code if result.problem else "denied"
             self._refused.append(RefusedCall(result.call_id, code))
         elif result.status in (Status.UNKNOWN, Status.INTERRUPTED):
-            self._unfinished[result.call_id] = None
+            # A repeated request has the id of the call and a part of its own.
+            original = result.call_id.partition("#")[0]
+            self._unfinished[original if original in self._calls else result.call_id] = None
         if (remote := _mcp_tool(result.data)) is not None:
             self._mcp_tools[remote] = None
         if command is not None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _KEY_COMMAND_S: Final = 30.0
 _MAX_KEY_BYTES: Final = 64 * 1024
+_MEMBERS: Final = ("name", "wire", "limits", "stream", "aclose")
 
 
 class ModelSource:
@@ -39,7 +40,7 @@ class ModelSource:
         wanted = named if named is not None else self._chosen
         if wanted is None:
             raise messages.NO_MODEL.error(field="model")
-        model = self._open(wanted) if isinstance(wanted, str) else wanted
+        model = self._open(wanted) if isinstance(wanted, str) else check_model(wanted)
         price = self._price(wanted) if isinstance(wanted, str) else None
         return ResolvedModel(model, price, scripted=getattr(model, "scripted", False))
 
@@ -71,6 +72,18 @@ class ModelSource:
         table = self._settings.models.get(named)
         price = None if table is None else table.price
         return None if price is None else PricePerMillion(**vars(price))
+
+
+def check_model(given: Model) -> Model:
+    """Return the model; raises `invalid_arguments` for an object of another kind."""
+    from handrail.models import messages
+
+    missing = [name for name in _MEMBERS if not hasattr(given, name)]
+    if missing:
+        raise messages.NOT_A_MODEL.error(
+            type=type(given).__name__, missing=" and no ".join(missing)
+        )
+    return given
 
 
 def model_profiles(settings: Settings) -> dict[str, ModelProfile]:

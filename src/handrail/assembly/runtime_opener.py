@@ -40,6 +40,7 @@ from handrail.assembly.session import (
     answered_in,
     begin_session,
     dead_letters,
+    model_name,
     next_turn,
     restore_reads,
     undo_service,
@@ -236,8 +237,7 @@ async def _begin(
     settings, store, named = opening.settings, machine.store, opening.session is not None
     name = opening.session or opening.continued
     session, resumed = await begin_session(name, settings, mode, machine)
-    model = opening.model or settings.model
-    session.options.main_loop_model = model if isinstance(model, str | None) else model.name
+    session.options.main_loop_model = model_name(opening.model or settings.model)
     blobs = open_blobs(machine.home) if settings.journal else None
     plans = open_plan_mode(machine, session, clock, named=named)
     track_changes(machine, settings, blobs, clock, session.id)

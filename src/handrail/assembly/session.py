@@ -29,6 +29,7 @@ from handrail.store.sqlite.store import RecordStore
 if TYPE_CHECKING:
     from handrail.assembly.calls import SessionParts
     from handrail.core.ports.machine import Blobs, Clock, Files
+    from handrail.core.ports.models import Model
     from handrail.core.ports.undo import UndoService
     from handrail.engine.call_policy import AgentPolicy
     from handrail.engine.recording.failed_call_retry import FailedCalls
@@ -185,6 +186,16 @@ class SessionSuspension:
         if commands is None or not commands.in_use:
             return False
         return any(job.session == self._session.id for job in await commands.processes().jobs())
+
+
+def model_name(model: str | Model | None) -> str | None:
+    """Return the name of the model of a session; raises `invalid_arguments` for what is no model."""
+    if isinstance(model, str | None):
+        return model
+    # Imported here, because most sessions have none, or a name.
+    from handrail.assembly.models import check_model
+
+    return check_model(model).name
 
 
 async def next_turn(session: Session, store: RecordStore) -> int:

@@ -26,6 +26,12 @@ MODEL_NOT_NAMED: Final = ProblemTemplate(
     "{name!r} does not say which model to use",
     hint="set `model` in its table, or write {name}:MODEL",
 )
+NOT_A_MODEL: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{type} is not a model: it has no {missing}",
+    hint="give a name such as ollama:MODEL, or a handrail.models.custom.CustomModel; for tests of an "
+    "agent start a handrail.testing.FakeProvider",
+)
 OLLAMA_CONTEXT: Final = ProblemTemplate(
     "unavailable",
     "Ollama runs {name!r} with a context of {tokens:,} tokens and silently cuts off what is longer",

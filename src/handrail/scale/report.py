@@ -92,9 +92,12 @@ def progress_text(report: FleetReport) -> str:
     """Return one line about the progress of a fleet."""
     counts = report.counts
     parts = [f"{counts.ended:,} of {counts.total:,} tasks ended", f"{counts.passed:,} passed"]
-    if counts.running:
+    if counts.running and report.running_in is not None:
         parts.append(f"{counts.running:,} running")
-    if report.rate:
+    elif counts.running:
+        parts.append(f"{counts.running:,} interrupted; run again to continue")
+    # The rate of a run that has ended is that of its last tasks only.
+    if report.rate and report.running_in is not None:
         parts.append(f"{report.rate:.1f} tasks/s")
     if report.seconds_left is not None:
         parts.append(f"about {_duration(report.seconds_left)} left")
@@ -106,8 +109,10 @@ def read_report(journal: FleetJournal, state: FleetState) -> FleetReport:
     holder = state.holder()
     begun = int(journal.read_meta("begun_ns") or 0)
     ended = int(journal.read_meta("ended_ns") or 0)
-    until = max(ended, begun) if holder is None or ended > begun else time.time_ns()
     counts = journal.counts()
+    # A fleet that was killed has not noted its end.
+    last = 0 if counts.recent is None else counts.recent[2]
+    until = max(ended, begun, last) if holder is None or ended > begun else time.time_ns()
     return FleetReport(
         str(state.directory), counts, (until - begun) / 1e9, holder if ended < begun else None
     )

@@ -79,6 +79,8 @@ class _Value(NamedTuple):
 
 _UNBOUND: Final = Binding((), None)
 _NO_VALUE: Final = _Value(Word("", ()), ())
+# The extended globs that match any number of names.
+_REPEATS: Final = ("!(", "*(", "+(")
 
 
 # The values of a variable or a substitution that is simulated; None if they are not known.
@@ -318,6 +320,8 @@ class _WordReading:
         part, text = piece.part, piece.text
         if isinstance(part, Substitution):
             text = self._output(part.script)
+        elif isinstance(part, Opaque) and part.source[:2] in _REPEATS:
+            return "*"
         elif isinstance(part, Opaque) or (isinstance(part, Variable) and text in (None, "*")):
             text = _unknown(part)
         if text is None:

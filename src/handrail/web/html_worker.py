@@ -89,7 +89,6 @@ class HiddenElementFilter:
     def __init__(self, sheets: StyleSheets) -> None:
         self.kept: list[str] = []
         self.hidden = 0
-        self.title = ""
         self._sheets = sheets
         self._open: list[str] = []
         self._counts: Counter[str] = Counter()
@@ -102,7 +101,6 @@ class HiddenElementFilter:
         self._hidden_at: int | None = None
         # Whether the content is only for browsers that do not know the element.
         self._in_fallback = False
-        self._in_title = False
         # Pages may omit the tags of these two.
         background = None if sheets.imports else _WHITE
         self._implied = [OpenElement(_bare_element(""), InheritedStyle(background=background), 0)]
@@ -121,7 +119,6 @@ class HiddenElementFilter:
         name = tag.name
         self._close_implied(name)
         foreign = name in _FOREIGN or any(self._counts[one] for one in _FOREIGN)
-        self._in_title = name == "title" and not self.title and not foreign
         empty = name in _VOID or (foreign and tag.closed)
         if self._hidden_at is None:
             if name in _FALLBACK:
@@ -199,7 +196,6 @@ class HiddenElementFilter:
 
     def _end(self, tag: str) -> None:
         """Close an element, and what is open inside it."""
-        self._in_title = False
         if not self._counts[tag]:
             return
         self._pop(tag)
@@ -210,8 +206,6 @@ class HiddenElementFilter:
 
     def _text(self, text: str) -> None:
         """Copy text that is shown."""
-        if self._in_title:
-            self.title = (self.title + text)[:300]
         if self._hidden_at is None:
             veil = (self._around or self._implied)[-1].veil
             blank = not text.strip()
@@ -283,7 +277,7 @@ def _usable_encoding(name: str) -> str:
 
 
 def convert_page(text: str, base_url: str) -> dict[str, Any]:
-    """Return the page as Markdown, with its title and the number of hidden elements."""
+    """Return the page as Markdown, with the number of hidden elements."""
     import html_to_markdown  # noqa: PLC0415 - found only after the path is set
 
     page = HiddenElementFilter(StyleCollector(text).sheets)
@@ -299,7 +293,7 @@ def convert_page(text: str, base_url: str) -> dict[str, Any]:
         found = html_to_markdown.convert(kept, options).content or ""
     except Exception:  # noqa: BLE001 - whatever the converter cannot do, the text is there
         found = html.unescape(_TAG.sub("\n", kept))
-    return {"text": found.strip(), "title": page.title.strip(), "hidden": page.hidden}
+    return {"text": found.strip(), "hidden": page.hidden}
 
 
 class SearchResultReader(HTMLParser):

@@ -222,3 +222,26 @@ def test_columns_that_do_not_fit_stand_on_lines_of_their_own(columns):
         "x",
         "    y",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "indent", "width", "lines"),
+    [
+        ("abc", "", 3, ["abc"]),
+        ("abcd", "", 3, ["abc", "d"]),
+        ("abc", "  ", 5, ["  abc"]),
+        ("abc", "  ", 3, ["  a", "  b", "  c"]),
+        ("abc", "  ", 2, ["  a", "  b", "  c"]),
+        ("abc", "  ", 1, ["  a", "  b", "  c"]),
+        ("a\n\nb", "> ", 10, ["> a", ">", "> b"]),
+        ("a\n\nb", "  ", 10, ["  a", "  ", "  b"]),
+    ],
+)
+def test_wrapped_text_has_room_for_one_column_at_least(text, indent, width, lines):
+    assert list(screen.wrap(text, indent, width)) == lines
+
+
+def test_text_is_wrapped_at_the_width_of_the_terminal(columns):
+    columns(40)
+    assert list(screen.wrap("a" * 19 + " " + "b" * 19, "  ")) == ["  " + "a" * 19, "  " + "b" * 19]
+    assert len(list(screen.wrap("a" * 18 + " " + "b" * 19, "  "))) == 1

@@ -1,7 +1,6 @@
 """A workspace for file tests, opened both ways: with openat2 and with the walk."""
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.host.files import roots
 from handrail.host.files.local_files import LocalFiles
@@ -32,8 +31,5 @@ def files(work):
 
 
 @pytest.fixture(autouse=True)
-def descriptors():
+def descriptors(no_open_files):
     """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()

@@ -4,7 +4,6 @@ import os
 import subprocess
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.host.repository_files import (
     describe_history_change,
@@ -14,17 +13,11 @@ from handrail.host.repository_files import (
     tracked_paths,
 )
 
+pytestmark = pytest.mark.usefixtures("no_open_files")
+
 OLD, NEW, LAST = "1" * 40, "2" * 40, "3" * 40
 NONE = "0" * 40
 LINK, FILE = 0o160000, 0o100644
-
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()
 
 
 def entry(name, mode=FILE, extended=False, length=None):

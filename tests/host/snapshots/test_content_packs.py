@@ -4,18 +4,11 @@ import hashlib
 import os
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.host.snapshots import content_packs
 from handrail.host.snapshots.content_packs import ContentPacks
 
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()
+pytestmark = pytest.mark.usefixtures("no_open_files")
 
 
 def digest(data):

@@ -4,21 +4,14 @@ import hashlib
 import os
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.snapshots import content_store
 from handrail.host.snapshots.content_store import ContentStore, hash_file, read_all
 
+pytestmark = pytest.mark.usefixtures("no_open_files")
+
 SMALL, MIDDLE, LARGE = b"small", b"m" * 100_000, b"large" * (2 << 20)
-
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()
 
 
 def digest(data):

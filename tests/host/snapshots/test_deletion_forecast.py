@@ -108,3 +108,27 @@ def test_a_path_is_counted_once_and_the_list_is_short(root):
 
     assert unkept(root, *[("a.txt", None)] * 3, limits=SnapshotLimits(files=1)) == {}
     assert len(unkept(root, ("many/", None))) == 20
+
+
+@pytest.mark.parametrize(
+    ("limit", "whys"),
+    [(16, [SENSITIVE]), (15, [SENSITIVE, NO_ROOM]), (8, [SENSITIVE, NO_ROOM])],
+)
+def test_what_is_not_kept_takes_no_room(root, limit, whys):
+    (root / "x.pem").write_bytes(bytes(100))
+    (root / "folder").mkdir()
+    os.symlink("a" * 50, root / "link")
+    removals = [(name, None) for name in ("x.pem", "link", "folder", "a.txt", "b.txt")]
+
+    found = unkept(root, *removals, limits=SnapshotLimits(total_bytes=limit))
+
+    assert list(found.values()) == whys
+
+
+@pytest.mark.parametrize(("count", "listed"), [(19, 19), (20, 20), (21, 20)])
+def test_twenty_files_are_listed(root, count, listed):
+    (root / "many").mkdir()
+    for number in range(count):
+        (root / "many" / f"{number}.pem").touch()
+
+    assert len(unkept(root, ("many/", None))) == listed

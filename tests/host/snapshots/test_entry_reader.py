@@ -5,7 +5,6 @@ import os
 import stat
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.core.places import Form
 from handrail.core.ports.snapshots import EntryChange, FileState, SnapshotLimits
@@ -25,15 +24,9 @@ from handrail.host.snapshots.entry_reader import (
     find_other_names,
 )
 
+pytestmark = pytest.mark.usefixtures("no_open_files")
+
 LATER = 2 * 10**18
-
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()
 
 
 @pytest.fixture

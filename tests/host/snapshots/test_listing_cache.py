@@ -4,18 +4,11 @@ import os
 from typing import NamedTuple
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.host.snapshots import entries
 from handrail.host.snapshots.listing_cache import ListingCache
 
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()
+pytestmark = pytest.mark.usefixtures("no_open_files")
 
 
 class Names(NamedTuple):

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.host.state.identities import (
     RuntimePresence,
@@ -16,13 +15,7 @@ from handrail.host.state.identities import (
     this_process,
 )
 
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()
+pytestmark = pytest.mark.usefixtures("no_open_files")
 
 
 def test_a_process_of_another_machine_runs_until_its_end_is_noted():

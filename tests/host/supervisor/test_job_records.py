@@ -4,7 +4,6 @@ import os
 import time
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.core.ports.processes import Connection, Job, JobState
 from handrail.host.processes.procfs import ProcessIdentity
@@ -21,16 +20,10 @@ from handrail.host.supervisor.job_records import (
     write_record,
 )
 
+pytestmark = pytest.mark.usefixtures("no_open_files")
+
 HERE = ProcessIdentity.of(os.getpid())
 GONE = ProcessIdentity(HERE.pid, HERE.start + 1, HERE.machine)
-
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()
 
 
 def record(number="1", state=JobState.RUNNING, program=HERE, runner=HERE, **more):

@@ -1,7 +1,11 @@
 """Manifests of servers: differences, and which tools can be used."""
 
+from types import SimpleNamespace
+
+import mcp_types as types
 import pytest
 
+from handrail.core.problems import ProblemRaised
 from handrail.mcp.client.manifest import (
     OTHER_PROGRAM,
     ServerManifest,
@@ -10,6 +14,7 @@ from handrail.mcp.client.manifest import (
     describe_differences,
     find_obstacle,
     full_name,
+    list_tools,
 )
 
 
@@ -92,3 +97,62 @@ def test_names_and_descriptions_in_the_runtime():
     assert full_name("s", "look").endswith("s__look")
     assert clean_description(None) == ""
     assert clean_description("a\x1b" + "x" * 3000) == "a\\x1b" + "x" * 1998
+
+
+class Pages:
+    """A client of a server whose list has these pages."""
+
+    def __init__(self, *pages, endless=False):
+        self._pages, self._endless, self.asked = pages, endless, []
+
+    async def list_tools(self, cursor):
+        self.asked.append(cursor)
+        number = int(cursor or 0)
+        last = not self._endless and number == len(self._pages) - 1
+        tools = self._pages[0 if self._endless else number]
+        return SimpleNamespace(tools=tools, next_cursor=None if last else str(number + 1))
+
+
+def offered(name, description=None, read_only=None, **schema):
+    hints = None if read_only is None else {"readOnlyHint": read_only}
+    return types.Tool.model_validate(
+        {"name": name, "description": description, "inputSchema": schema, "annotations": hints}
+    )
+
+
+async def test_the_pages_of_a_list_are_joined_and_sorted():
+    client = Pages(
+        [offered("b", "B\x1b", True, type="object")], [offered("c", read_only=False), offered("a")]
+    )
+
+    assert await list_tools(client, "s") == (
+        ToolRecord("a", "", {}),
+        ToolRecord("b", "B\\x1b", {"type": "object"}, read_only=True),
+        ToolRecord("c", "", {}),
+    )
+    assert client.asked == [None, "1"]
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        Pages([offered("a"), offered("a")]),
+        Pages([offered("a")], [offered("a")]),
+        Pages([offered(f"t{n}") for n in range(2_001)]),
+        Pages([offered("a", "x" * (8 << 20))]),
+        Pages([offered("a", "x" * (5 << 20))], [offered("b", "x" * (5 << 20))]),
+        Pages([], endless=True),
+    ],
+    ids=["twice", "on two pages", "too many", "too large", "large together", "endless"],
+)
+async def test_a_list_that_is_invalid_or_too_long_is_refused(client):
+    with pytest.raises(ProblemRaised) as raised:
+        await list_tools(client, "s")
+
+    assert raised.value.problem.code == "unavailable"
+    assert len(client.asked) <= 100
+
+
+async def test_a_list_of_the_greatest_length_is_read():
+    assert len(await list_tools(Pages([offered(f"t{n}") for n in range(2_000)]), "s")) == 2_000
+    assert await list_tools(Pages(*[[]] * 100), "s") == ()

@@ -1,7 +1,6 @@
 """A workspace, servers on it, and clients: in this process, over stdio and over HTTP."""
 
 import os
-import subprocess
 import sys
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_client_server_memory_streams
 from tests.support.machine import load_node_tools
+from tests.support.preloaded import PreloadedProcess
 
 import handrail
 from handrail.mcp.server.config import ServerConfig
@@ -83,7 +83,7 @@ class HttpServer:
     url: str
     headers: dict[str, str]
     approving: dict[str, str]
-    process: subprocess.Popen
+    process: PreloadedProcess
 
     @asynccontextmanager
     async def client(self, mode="auto", *, approving=True, more=None, **given):
@@ -95,24 +95,27 @@ class HttpServer:
 
 
 @pytest.fixture
-def serve_http(root):
+def serve_http(root, preloaded):
     """Start `handrail serve --http` on a free port of this machine."""
-    with _servers() as start:
-        yield lambda *words: start(
-            [SCRIPT, "serve", "-w", str(root), "--http", "127.0.0.1:0", *words]
-        )
+    with _servers(preloaded) as start:
+        yield lambda *words: start(["serve", "-w", root, "--http", "127.0.0.1:0", *words])
 
 
 @contextmanager
-def _servers():
+def _servers(preloaded):
     running = []
 
-    def start(command):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        running.append(process)
+    def start(words):
+        ours, theirs = os.pipe()
+        output = os.fdopen(ours)
+        try:
+            process = preloaded.start(words, [0, theirs, 2])
+        finally:
+            os.close(theirs)
+        running.append((process, output))
         lines = []
         while not (lines and lines[-1].startswith("token for approvals")):
-            line = process.stdout.readline()
+            line = output.readline()
             assert line, f"the server ended with {process.wait(10)}"
             lines.append(line.strip())
         url = lines[0].removeprefix("serving ")
@@ -126,10 +129,11 @@ def _servers():
     try:
         yield start
     finally:
-        for process in running:
+        for process, output in running:
             process.terminate()
             process.wait(20)
-            process.stdout.close()
+            process.close()
+            output.close()
 
 
 @pytest.fixture(scope="session")

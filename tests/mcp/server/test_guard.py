@@ -1,11 +1,21 @@
 """The guard in front of the HTTP server by itself, behind whatever parser lets a request through."""
 
 import json
+import os
 import socket
 
 import pytest
 
-from handrail.mcp.server.guard import APPROVAL_HEADER, Guard, Tokens
+from handrail.core.problems import ProblemRaised
+from handrail.mcp.server.guard import (
+    APPROVAL_HEADER,
+    APPROVALS,
+    CALLS,
+    Guard,
+    Tokens,
+    load_tokens,
+    token_file,
+)
 
 HOST = "127.0.0.1:7777"
 ORIGIN = f"http://{HOST}"
@@ -108,3 +118,46 @@ def test_a_second_host_is_refused_by_the_server_that_runs(serve_http):
         status = connection.makefile("rb").readline()
 
     assert status.split()[1] in (b"400", b"421")
+
+
+def test_tokens_are_made_once_and_renewed_when_asked():
+    before = len(os.listdir("/proc/self/fd"))
+    first = load_tokens()
+
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(first.calls) >= 32
+    assert first.calls != first.approvals
+    assert load_tokens() == first
+    files = list(token_file(CALLS).parent.iterdir())
+    assert {one.name for one in files} == {CALLS, APPROVALS}
+    assert {one.stat().st_mode & 0o777 for one in files} == {0o600}
+    renewed = load_tokens(renew=True)
+    assert renewed.calls != first.calls
+    assert renewed.approvals != first.approvals
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("how", ["readable", "short", "linked", "folder"])
+def test_tokens_that_others_could_know_are_not_used(tmp_path, how):
+    load_tokens()
+    file = token_file(APPROVALS)
+    if how == "readable":
+        file.chmod(0o640)
+    elif how == "short":
+        file.write_text("x" * 31)
+    else:
+        file.rename(tmp_path / "other")
+        file.mkdir(0o700) if how == "folder" else file.symlink_to(tmp_path / "other")
+
+    with pytest.raises(ProblemRaised) as raised:
+        load_tokens()
+
+    assert raised.value.problem.code == "unavailable"
+
+
+@pytest.mark.parametrize(
+    ("token", "calls", "approves"),
+    [("calls", True, False), ("approvals", False, True), (None, False, False), ("é", False, False)],
+)
+def test_each_token_is_for_one_purpose(token, calls, approves):
+    assert (TOKENS.may_call(token), TOKENS.may_approve(token)) == (calls, approves)

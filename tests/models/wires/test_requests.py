@@ -13,6 +13,7 @@ from handrail.core.ports.models import (
     ResultBlock,
     TextBlock,
 )
+from handrail.models.wires.chat import ChatWire
 from handrail.models.wires.requests import (
     IdLinks,
     RequestStep,
@@ -144,7 +145,10 @@ def test_arguments_are_an_object(text, sent, value):
 
 @pytest.mark.parametrize("arguments", [{}, {"a": 1}, "{}", '{"a": "\n"}'])
 def test_arguments_that_providers_take(arguments):
-    require_object(arguments)
+    call = {"id": "c", "function": {"name": "read", "arguments": arguments}}
+    body = {"messages": [{"role": "assistant", "tool_calls": [call]}]}
+
+    assert list(ChatWire().outline(body)) == [RequestStep("assistant", ("c",))]
 
 
 @pytest.mark.parametrize("arguments", [[], None, "[]", "{", "[" * 100_000, 5])

@@ -72,14 +72,15 @@ def run_with_kills(tasks, cluster, last_node, count):
 
     def on_result(result):
         ended.append(result["id"])
-        if len(ended) == count // 6:
-            # Neither of the node that is killed afterwards, nor the head with its services.
-            host, pid = next(one for one in workers(fleet.state) if one[0] != last_node)
-            os.kill(pid, signal.SIGKILL)
-            killed.append(host)
-        # An actor of the last node may need longer to start than the others to end their first tasks.
-        lives = any(host == last_node for host, _ in workers(fleet.state))
-        if len(ended) >= count // 3 and lives and last_node not in killed:
+        # An actor may need longer to start than the others to end their first tasks, so each kill
+        # waits for one that lives. First not one of the node that is killed afterwards.
+        living = workers(fleet.state)
+        others = [(host, pid) for host, pid in living if host != last_node]
+        if len(ended) >= count // 6 and others and not killed:
+            os.kill(others[0][1], signal.SIGKILL)
+            killed.append(others[0][0])
+        lives = len(living) > len(others)
+        if len(ended) >= count // 3 and killed and lives and last_node not in killed:
             cluster.kill_node(last_node)
             killed.append(last_node)
 

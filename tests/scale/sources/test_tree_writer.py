@@ -178,3 +178,21 @@ def test_a_tree_without_permissions_is_discarded(root, tmp_path):
     discard_tree(tmp_path / "link")
 
     assert sorted(one.name for one in tmp_path.iterdir()) == ["target"]
+
+
+def test_names_and_targets_may_be_as_long_as_a_path(root):
+    writer = TreeWriter(root, TreeLimits(100, 3), "x")
+    writer.add_link("link", "x" * 4096)
+    assert writer._checked("x" * 4096) == "x" * 4096
+    assert writer._checked("a/" * 199 + "b") == "a/" * 199 + "b"
+    assert code(writer._checked, "a/" * 200 + "b") == "untrusted"
+    writer.count_entry()
+    writer.count_entry()
+    assert code(writer.count_entry) == "too_large"
+
+
+def test_all_files_together_have_a_limit(root):
+    writer = TreeWriter(root, TreeLimits(5, 9), "x")
+    writer.add_file("a", io.BytesIO(b"123"))
+    writer.add_file("b", io.BytesIO(b"45"))
+    assert code(writer.add_file, "c", io.BytesIO(b"6")) == "too_large"

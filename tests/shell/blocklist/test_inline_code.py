@@ -150,3 +150,7 @@ def test_text_that_is_not_encoded_is_left_alone():
 def test_what_options_import_counts():
     assert damage("exec(get(u))", "perl -MLWP -e x")[0]
     assert damage("exec(get(u))")[0] == []
+
+
+def test_the_end_of_a_line_is_no_part_of_a_path():
+    assert damage('os.system(b"rm -rf ~\\n")') == damage('os.system("rm -rf ~")')

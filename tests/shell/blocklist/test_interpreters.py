@@ -59,6 +59,12 @@ TABLE = [
     ("python3 -cx y", ("python", ["x"], ["x"], False)),
     ("python3 -Bc 'x'", ("python", ["x"], ["x"], False)),
     ("python3 -m http.server", ("python", [], [], False)),
+    ("python3 -m", ("python", [], [], False)),
+    ("python3 -mhttp.server 80", ("python", [], [], False)),
+    # What follows some modules is code.
+    ("python3 -m timeit 'x' y", ("python", ["x", "y"], ["x", "y"], False)),
+    ("python3 -mtimeit 'x' y", ("python", ["x", "y"], ["x", "y"], False)),
+    ("python3 -m timeit", ("python", [], [], False)),
     ("python3 -W error -c 'x'", ("python", ["x"], ["x"], False)),
     ("python3 -Werror x.py", ("python", [], ["x.py"], False)),
     ("python3 -s x.py", ("python", [], ["x.py"], False)),

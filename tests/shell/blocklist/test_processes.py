@@ -9,6 +9,7 @@ from handrail.shell.blocklist.processes import (
     find_full_disks,
     find_process_damage,
 )
+from handrail.shell.languages.process_names import matches_every_name
 
 
 def damage(command):
@@ -60,6 +61,12 @@ def damage(command):
         "seq 1 30000 | xargs -P 100 x",
         "seq 1234567890123456789 | xargs -P 0 x",
         "/usr/bin/yes | xargs -P 0 x",
+        "pkill -f '.+'",
+        "pkill '^.'",
+        "killall -r '.+'",
+        "pkill '^[a-z]'",
+        "pkill '[[:alpha:]]'",
+        "pkill -v nothing",
     ],
 )
 def test_ends_or_starts_too_much(command):
@@ -103,6 +110,10 @@ def test_ends_or_starts_too_much(command):
         "seq 123456789012345678901 | xargs -P 0 x",
         "xargs -P 0 x < list",
         "cat 30000 | xargs -P 0 x",
+        "pkill 'myapp.*'",
+        "pkill '^node'",
+        "killall -r 'web[0-9]+'",
+        "pkill '((a+)+)+'",
     ],
 )
 def test_ends_its_own_and_starts_a_few(command):
@@ -183,6 +194,8 @@ def fills(command):
         "yes | tee x",
         "yes | tee /dev/null x",
         "yes | tee > x",
+        "cat /dev/urandom | base64 > junk",
+        "tr -dc a-z < /dev/urandom > junk",
     ],
 )
 def test_writes_without_end(command):
@@ -207,7 +220,74 @@ def test_writes_without_end(command):
         "echo a | tee x",
         "yes | tee /dev/null",
         "yes | cat x",
+        "tr -dc a-z < /dev/urandom | head -c 9 > key",
+        "cat /dev/urandom | head -c 9 | base64 > key",
     ],
 )
 def test_writes_that_end(command):
     assert not fills(command)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "everything"),
+    [
+        ("*", True),
+        (".", True),
+        ("", True),
+        (".*", True),
+        ("[a-z]", True),
+        ("[[:alpha:]]", True),
+        ("[[:alnum:]]+", True),
+        ("[[:digit:]]", False),
+        ("[[:upper:]]", False),
+        ("[0-9]", False),
+        ("init", False),
+        ("init|bash|sshd|systemd|node|cron|python|dbus", True),
+        ("init|bash|sshd|systemd|node|cron|python", False),
+        ("(a*)*(b*)*", True),
+        ("(.*.*.*.*.*.*.*.*.*)*[ih]", False),
+        ("(.*.*.*.*.*.*.*.*.*.*.*.*)*.", True),
+        ("a{99999999999999999999}", False),
+        ("[[a]", False),
+        # Five hundred characters are read, more are not.
+        ("a*" * 250, True),
+        ("a*" * 250 + "b", False),
+        ("[", False),
+        ("(", False),
+    ],
+)
+def test_which_patterns_match_whatever_runs(pattern, everything):
+    assert matches_every_name(pattern) is everything
+    assert matches_every_name(pattern, inverse=True)
+
+
+@pytest.mark.parametrize(
+    ("command", "full"),
+    [
+        # 250 GiB is the most.
+        ("fallocate -l 250G x", False),
+        ("fallocate -l 251G x", True),
+        ("fallocate -l 268435456001 x", True),
+        ("fallocate --length=1T x", True),
+        ("fallocate -l 262144000K x", False),
+        ("fallocate -l 262144001K x", True),
+        ("fallocate -l 256001MiB x", True),
+        ("fallocate -l many x", False),
+        ("mkfile 251g x", True),
+        ("mkfile 250g x", False),
+        ("head -c 1P /dev/zero > x", True),
+        ("head --bytes=1E /dev/zero > x", True),
+        ("head -c 1P", False),
+        ("dd if=x of=y bs=1G count=251", True),
+        ("dd if=x of=y bs=1G count=250", False),
+        ("dd if=x of=y count=524288000", False),
+        ("dd if=x of=y count=524288001", True),
+        ("dd if=x of=/dev/null bs=1G count=251", False),
+        ("dd if=x bs=1G count=251", False),
+        ("dd if=x of=y bs=1T", False),
+        ("timeout 5 fallocate -l 251G x", False),
+    ],
+)
+def test_how_much_may_be_written(command, full):
+    seen = expanded(command)
+    assert any(list(find_full_disks(call, seen)) for call in seen.calls) is full

@@ -46,6 +46,31 @@ from tests.support.commands import refused
         "git push --force --all",
         "psql -c 'select 1; drop database shop'",
         "mysql -e'drop database shop'",
+        # Not a dry run.
+        "kubectl delete ns shop --dry-run=none",
+        # The option is of another program.
+        "kubectl exec pod --dry-run -- rm -rf /var/lib/postgresql",
+        # Statements that one client prints and another runs.
+        "psql -Atc \"select 'drop table '||tablename from pg_tables\" prod | psql prod",
+        "mysql -N -e 'show databases' | xargs -I{} mysql -e 'drop database {}'",
+        "docker exec -i db mysql <<< 'drop database app;'",
+        # All of a store of objects, slowly or at once.
+        'aws s3api put-bucket-lifecycle-configuration --bucket data --lifecycle-configuration \'{"Rules":[{"Filter":{"Prefix":""},"Expiration":{"Days":1}}]}\'',
+        "mc ilm rule add --expire-days 1 minio/data",
+        "aws s3 sync /tmp/empty s3://data --delete",
+        # Stores that have no database of one's own.
+        "cqlsh -e 'TRUNCATE shop.orders'",
+        "mongo shop --eval 'db.users.drop()'",
+        "cypher-shell 'MATCH (n) DETACH DELETE n'",
+        "TF_CLI_ARGS_destroy=-auto-approve terraform destroy",
+        "docker compose -f prod.yml down --volumes",
+        "gh secret list | cut -f1 | xargs -n1 gh secret delete",
+        "alembic -x env=prod downgrade base",
+        "spark-sql -e 'DROP DATABASE shop CASCADE'",
+        "vmtool list | cut -f1 | xargs -n1 vmtool destroy -f",
+        "prlctl delete prod",
+        "echo 'DROP SCHEMA public CASCADE' | python manage.py dbshell --settings=shop.settings.production",
+        "curl -XPOST http://es.prod.example:9200/orders/_delete_by_query -d '{}'",
     ],
 )
 def test_what_others_depend_on_is_refused(command):
@@ -80,7 +105,36 @@ def test_what_others_depend_on_is_refused(command):
         "git push --force-with-lease origin main",
         "git push -n --force origin main",
         "git push -f origin main:backup",
+        # Says what it would do.
+        "kubectl delete ns prod --dry-run=client",
+        "aws s3 rm s3://data --recursive --dryrun",
+        "rclone purge remote:data --dry-run",
+        "git push --dry-run --mirror",
+        "gh repo delete --help",
+        "ansible all --check -m command -a reboot",
+        "apt-get -s purge libc6",
+        "rsync -an --delete empty/ ~/",
+        "mkfs.ext4 -V",
+        "etcdctl del --prefix /test",
+        "consul kv delete -recurse test/",
+        "airflow db reset -y",
+        "cqlsh -e 'TRUNCATE test_ks.t'",
+        "mongo --eval 'db.users.drop()'",
+        "mongosh test --eval 'db.users.drop()'",
+        'aws s3api put-bucket-lifecycle-configuration --bucket data --lifecycle-configuration \'{"Rules":[{"Filter":{"Prefix":"logs/"},"Expiration":{"Days":1}}]}\'',
+        'aws s3api put-bucket-lifecycle-configuration --bucket data --lifecycle-configuration \'{"Rules":[{"Expiration":{"Days":365}}]}\'',
+        "gh run list | xargs -n1 gh run delete",
+        "docker volume rm $(docker volume ls -qf dangling=true)",
+        "vmtool list | grep old | xargs -n1 vmtool destroy -f",
+        "rabbitmqctl delete_queue tmp-queue",
+        "echo 'DROP SCHEMA public CASCADE' | python manage.py dbshell",
     ],
 )
 def test_a_trial_or_a_local_service_is_not_refused(command):
     assert refused(command) == ()
+
+
+@pytest.mark.parametrize("command", ["git push --mirror", "git push --force origin main"])
+def test_a_push_is_refused_for_what_it_does_to_branches(command):
+    assert all("branches" in reason.text for reason in refused(command))
+    assert refused(command) != ()

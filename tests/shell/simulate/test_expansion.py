@@ -106,6 +106,10 @@ def fields(source, state=None, printed=None):
         ('"${list[@]}"', ["a", "b", "c"]),
         ('"${list[@]:1}"', ["b", "c"]),
         ('"${list[@]:0:2}"', ["a", "b"]),
+        ('"${list[@]: -1}"', ["c"]),
+        # How many is not known: all of them may be meant.
+        ('"${list[@]:$none}"', ["a", "b", "c"]),
+        ('"${list[@]:1:$(x)}"', ["a", "b", "c"]),
         ('"${list[1]}"', ["b"]),
         ('"$list"', ["a"]),
         ('"${list[@]/b/x}"', ["a", "x", "c"]),

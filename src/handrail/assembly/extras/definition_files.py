@@ -83,14 +83,10 @@ def _content(name: str, folder: int) -> bytes:
     info = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISREG(info.st_mode):
         raise InvalidDefinition("it is a link or a special file")
-    descriptor = os.open(name, _READ, dir_fd=folder)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise InvalidDefinition("it is not a regular file")
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    finally:
-        os.close(descriptor)
+        content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise InvalidDefinition(f"it has more than {MAX_BYTES // 1_000} kB")
     return content

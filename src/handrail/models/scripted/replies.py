@@ -107,10 +107,11 @@ class ReplyQueue:
         return usage
 
     def _take_fault(self) -> ProviderFault | None:
-        if self.entries and isinstance(self.entries[0], ProviderFault):
-            fault = self.entries.popleft()
-            return fault if isinstance(fault, ProviderFault) else None
-        return None
+        first = self.entries[0] if self.entries else None
+        if not isinstance(first, ProviderFault):
+            return None
+        self.entries.popleft()
+        return first
 
     def take_message(self) -> ScriptedMessage:
         """Remove and return the next message; "done" if there is none."""

@@ -103,8 +103,8 @@ def _names_tests(name: str, rest: Sequence[str]) -> bool:
 
 def _python(rest: Sequence[str]) -> bool:
     if "-m" in rest:
-        module = rest[rest.index("-m") + 1 : rest.index("-m") + 2]
-        return bool(module) and module[0].partition(".")[0] in _MODULES
+        named = rest[rest.index("-m") + 1 :]
+        return bool(named) and named[0].partition(".")[0] in _MODULES
     operands = _without_options(rest)
     if operands and _name(operands[0]) == "manage.py":
         return "test" in operands[1:2]

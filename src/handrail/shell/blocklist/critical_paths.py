@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import product
 from typing import Final
 
 from handrail.core.commands import ExecutionContext
@@ -71,6 +72,7 @@ _HARMLESS_DEVICES: Final = word_set("""
     null zero full random urandom tty stdin stdout stderr console fd pts shm tcp udp ptmx mqueue
 """)
 _GLOB: Final = "*?["
+_ALL_BUT: Final = re.compile(r"\^.+|\*~.+")
 _DEEPEST: Final = 64
 
 
@@ -111,10 +113,16 @@ class CriticalPaths:
     def is_repository(self, field: str, cwd: str | None) -> bool:
         """Whether the path is where a root keeps the history of its repository."""
         stores = [(".git",), (".git", "objects"), (".git", "refs"), (".git", "objects", "pack")]
+        stores += [(".hg",), (".hg", "store"), (".jj",)]
         for parts in self._ways(field, cwd, follow=False):
-            named = parts[:-1] if parts and is_wildcard(parts[-1]) else parts
-            if any(tuple(named) == (*root, *store) for root in self._roots for store in stores):
-                return True
+            for root, store in product(self._roots, stores):
+                # Without a dot of its own a glob matches no name that begins with one.
+                named = parts[len(root)][:1] == "." if len(parts) > len(root) else False
+                wild = len(parts) > len(root) + 1 and is_wildcard(parts[-1])
+                below = parts[:-1] if wild else parts
+                whole = (*root, *store)
+                if named and len(below) == len(whole) and _takes(below, whole):
+                    return True
         return False
 
     def is_root(self, field: str, cwd: str | None) -> bool:
@@ -178,6 +186,8 @@ class CriticalPaths:
         return _normal("/".join((start, *names[known:])))
 
     def _lost(self, parts: Sequence[str]) -> str | None:
+        # `^name` and `*~name` of zsh: everything but the name.
+        parts = ["*" if _ALL_BUT.fullmatch(one) else one for one in parts]
         if all(map(is_wildcard, parts)):
             return "the whole file system"
         if any(_covers(parts, root) for root in self._roots if root):

@@ -29,8 +29,11 @@ _DELETERS: Final = frozenset(
         "secure-delete",
         "sfill",
         "zf_rm",
+        "del-cli",
     )
 )
+# They take patterns and look for the files themselves.
+_OWN_GLOBS: Final = frozenset(("rimraf", "del-cli", "trash"))
 _MOVERS: Final = frozenset(("mv", "gmv", "cp", "gcp", "install", "ln"))
 # Programs that delete with one of their subcommands.
 _DELETING_VERBS: Final = {
@@ -62,7 +65,7 @@ _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
 def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse what the program deletes or moves."""
     if call.name in _DELETERS:
-        yield from _gone(call, command, (*call.operands, *piped_operands(call, command)))
+        yield from _gone(call, command, (*_named(call), *piped_operands(call, command)))
         if "--no-preserve-root" in call.arguments:
             yield call.reason(messages.DELETES_ROOT, messages.NAME_THE_FILES)
     elif call.name in _MOVERS:
@@ -81,6 +84,11 @@ def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reas
         yield from _gone(call, command, call.operands[1:])
     elif call.name == "crontab" and call.has_option("r"):
         yield call.reason(messages.DELETES_CRONTAB, messages.EDIT_ONE_LINE)
+
+
+def _named(call: ProgramCall) -> Sequence[str]:
+    """What a program is told to delete, with the patterns that it expands itself."""
+    return list(map(plain_text, call.operands)) if call.name in _OWN_GLOBS else call.operands
 
 
 def _gone(call: ProgramCall, command: ExpandedCommand, fields: Iterable[str]) -> Iterator[Reason]:
@@ -177,10 +185,24 @@ def _ruinous(command: str) -> bool:
 
 
 def _synced(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    if call.is_dry_run:
+        return
     if any(field.startswith("--del") for field in call.arguments):
         yield from _gone(call, command, call.operands[-1:])
     if call.has_option("", "remove-source-files"):
         yield from _gone(call, command, call.operands[:-1])
+
+
+def find_listed_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse a program that deletes every path it reads."""
+    yield from _gone(call, command, listed_paths(call, command))
+
+
+def listed_paths(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
+    """The paths that other programs of a pipe print for this one, where nothing is left out."""
+    for producer in input_sources(call.invocation, command.flat.invocations):
+        for fields in command.expander.likely(producer.words, call.cwd):
+            yield from _produced(fields, call, producer)
 
 
 def piped_operands(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
@@ -194,9 +216,7 @@ def piped_operands(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]
                     yield from " ".join(fields).split()
         told = [word.value or "" for word in wrapper.words]
         yield from told[told.index(":::") :] if ":::" in told else ()
-    for producer in input_sources(call.invocation, command.flat.invocations):
-        for fields in command.expander.likely(producer.words, call.cwd):
-            yield from _produced(fields, call, producer)
+    yield from listed_paths(call, command)
 
 
 def _produced(fields: Sequence[str], call: ProgramCall, producer: Invocation) -> Iterator[str]:

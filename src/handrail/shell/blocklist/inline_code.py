@@ -22,6 +22,7 @@ from handrail.shell.languages.code_folding import (
     executed_literals,
     fold_code,
     starts_programs,
+    without_line_ends,
 )
 from handrail.shell.tables.catastrophes import RIGHTS
 
@@ -99,6 +100,7 @@ _CONNECTING: Final = re.compile(
 )
 _SHELL: Final = re.compile(
     r"/bin/(?:ba|da|z|k)?sh\b|[\"'](?:ba|da|z)?sh[\"' ]|IO\.popen|pty\.spawn|\w\s*\|&?\s*getline"
+    r"|\b(?:system|exec|eval)\b\s*\(?\s*\$"
 )
 _KILLING: Final = re.compile(
     r"(?:os\.kill|process\.kill|Process\.kill|\bkill)\s*+\(?\s*+(?:['\"]?\w++['\"]?,\s*+)?-?1\b"
@@ -139,7 +141,8 @@ def find_code_damage(
 ) -> Iterator[str]:
     """Reasons to refuse the code. `options` may import what it uses."""
     if not _only_prints(code):
-        yield from dict.fromkeys(_with_constants(code, options, places, cwd, look))
+        told = without_line_ends(code)
+        yield from dict.fromkeys(_with_constants(told, options, places, cwd, look))
 
 
 def _with_constants(
@@ -182,6 +185,11 @@ def _damage(
     start = f"cd {entered[1]}; " if entered else ""
     for command in _commands(code):
         yield from (reason.text for reason in look(start + command))
+
+
+def deletes_its_input(code: str) -> bool:
+    """Whether code deletes what it is told on standard input: `perl -ne 'chomp; unlink'`."""
+    return _REMOVES.search(code) is not None
 
 
 def _only_prints(code: str) -> bool:

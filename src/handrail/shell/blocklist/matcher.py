@@ -15,9 +15,9 @@ from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.blocklist import fallback_parser, messages
-from handrail.shell.blocklist.deletes import find_deletions
+from handrail.shell.blocklist.deletes import find_deletions, find_listed_losses
 from handrail.shell.blocklist.history_loss import find_history_losses
-from handrail.shell.blocklist.inline_code import find_code_damage
+from handrail.shell.blocklist.inline_code import deletes_its_input, find_code_damage
 from handrail.shell.blocklist.interpreters import find_interpreter
 from handrail.shell.blocklist.packages import find_removed_packages
 from handrail.shell.blocklist.passed_texts import input_texts, word_texts
@@ -139,11 +139,17 @@ _GLOBBED: Final = (
 _LAUNCHERS: Final = frozenset(("uvx", "pipx", "uv", "poetry", "pdm", "hatch", "rye"))
 # Text that could be code: a call, a block, a string, or a command behind a sign.
 _CODE: Final = re.compile(r"[(\[{\"'`!|]|\s[-/]\w")
+# Code that starts a shell, which reads the same standard input.
+_STARTS_SHELL: Final = re.compile(
+    r"(?:exec|system|spawn|popen|run|call|process)\w*\W[^;\n]*?([\"'])(?:/(?:usr/)?bin/)?(?:ba|da|z|k|a)?sh(?: -[is])?\1",
+    re.IGNORECASE,
+)
 _ONLY_SAYS: Final = (("--help",), ("--version",))
 _MOST_REASONS: Final = 8
 # The patterns of uses look at so many arguments: their time grows with the square of the length.
 _MOST_WORDS: Final = 200
 _LONGEST_WORD: Final = 200
+_LONGEST_CODE: Final = 2_000
 _DEEPEST: Final = 3
 
 
@@ -233,7 +239,7 @@ def _blocked_programs(
         refusal = next(starts, None)
     if refusal is None and _starts_handrail(call):
         refusal = SELF
-    if refusal is DISK and formats_workspace_file(call, command):
+    if refusal is DISK and (formats_workspace_file(call, command) or call.arguments == ("-V",)):
         refusal = None
     if refusal is not None and (refusal is SELF or call.arguments not in _ONLY_SAYS):
         yield call.reason(*refusal)
@@ -268,6 +274,12 @@ def _interpreted_code(
         yield from _foreign_code(one, command, look)
         return
     texts = [text for word in runner.code for text in word_texts(word, command)]
+    if not runner.shell and any(map(deletes_its_input, texts)):
+        for cwd in command.cwds(one):
+            call = ProgramCall(program_basename(one.program or ""), (), cwd, one)
+            yield from find_listed_losses(call, command)
+    if not runner.shell:
+        yield from _shell_input(one, command, texts, look)
     if runner.reads_input:
         texts += input_texts(one, command)
     for text in texts:
@@ -300,12 +312,25 @@ def _foreign_code(
         return
     texts = [text for word in one.words[1:] for text in word_texts(word, command)]
     told = " ".join(texts) if name in WINDOWS_SHELLS else ""
+    yield from _shell_input(one, command, texts, look)
     for text in (*texts, *input_texts(one, command), told):
         if _CODE.search(text):
             found = find_code_damage(
                 text, one.source, command.critical_paths, command.where.cwd, look
             )
             yield from (Reason(what, one.source) for what in found)
+
+
+def _shell_input(
+    one: Invocation,
+    command: ExpandedCommand,
+    code: Sequence[str],
+    look: Callable[[str], Iterator[Reason]],
+) -> Iterator[Reason]:
+    """Reasons to refuse what a shell reads that the code of another language starts."""
+    if any(_STARTS_SHELL.search(text[:_LONGEST_CODE]) for text in code):
+        for text in input_texts(one, command):
+            yield from (Reason(reason.text, one.source) for reason in look(text))
 
 
 def _aliased(one: Invocation, command: ExpandedCommand) -> Iterator[str]:

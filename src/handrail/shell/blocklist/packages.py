@@ -23,7 +23,7 @@ _REMOVING: Final = re.compile(
 _ESSENTIAL: Final = word_set("""
     libc6 glibc bash dash coreutils dpkg apt systemd init util-linux libc-bin base-files login passwd musl
     busybox linux kernel rpm base filesystem pam libpam-modules sudo openssh-server openssh snapd core
-    python3 python3-minimal perl-base grub-pc grub2 network-manager
+    python3 python3-minimal perl-base grub-pc grub2 network-manager linux-image-generic linux-image-amd64
 """)
 # They print what is installed.
 _EVERY_PACKAGE: Final = re.compile(
@@ -37,6 +37,8 @@ def find_removed_packages(call: ProgramCall, command: ExpandedCommand) -> Iterat
     """Reasons to refuse packages that a package manager removes."""
     fields = [plain_text(field) for field in call.arguments]
     if call.name not in _PACKAGE_TOOLS or not any(map(_REMOVING.fullmatch, fields)):
+        return
+    if call.is_dry_run:
         return
     # `sys-libs/glibc` of Gentoo, `libc6:amd64` of Debian, `core20` of Ubuntu.
     patterns = {re.sub(r".*/|[:=].*|\d+$", "", field) for field in fields} | set(fields)

@@ -13,6 +13,7 @@ from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import plain_text
+from handrail.shell.languages.process_names import matches_every_name
 from handrail.shell.parse.syntax import (
     CompoundCommand,
     Script,
@@ -27,6 +28,17 @@ from handrail.shell.tables.word_list import word_set
 _KILLS: Final = frozenset(("9", "KILL", "SIGKILL"))
 _SIGNAL: Final = re.compile(r"-(\d+|[A-Z][A-Z0-9+]+)", re.IGNORECASE)
 _ENDLESS: Final = frozenset(("yes",))
+# They print about as much as they read.
+_PASSING: Final = word_set("""
+    cat pv tail tee base64 base32 xxd od hexdump gzip bzip2 xz zstd openssl tr rev fold
+""")
+# They end after so many bytes.
+_COUNTED_BYTES: Final = {
+    "xxd": re.compile(r"--?l(?:en)?(?:\d\w*)?"),
+    "od": re.compile(r"-[a-zA-Z]*N(?:\d\w*)?|--read-bytes(?:=.*)?"),
+    "hexdump": re.compile(r"-[bcCdovxX]*n(?:\d\w*)?|--length(?:=.*)?"),
+}
+_DEEPEST: Final = 4
 _ENDLESS_FILES: Final = frozenset(("/dev/zero", "/dev/urandom", "/dev/random"))
 # More processes at once than this are too many.
 _MANY: Final = 20_000
@@ -168,11 +180,15 @@ def _by_name(call: ProgramCall) -> Iterator[Reason]:
     switches = {char for field in lower if field[:1] == "-" and field[:2] != "--" for char in field}
     kills = not _KILLS.isdisjoint({*named, *switches, (value or "").upper()})
     everybody = bool(switches & set("uUgG")) or any("--u" in field for field in fields)
-    anything = any(plain_text(field) in (".", ".*", "", "*", "^") for field in call.operands)
     if call.name == "killall":
+        anything = any(matches_every_name(plain_text(one)) for one in call.operands)
         refused = kills or (everybody and len(call.operands) < 2) or anything
     else:
         full = "f" in switches or "--full" in fields
+        inverse = "v" in switches or "--inverse" in fields
+        anything = any(
+            matches_every_name(plain_text(one), inverse=inverse) for one in call.operands
+        )
         all_of_one = everybody and (len(call.operands) < 2 or "root" in fields)
         refused = anything or (kills and (full or everybody)) or all_of_one
     if refused:
@@ -218,6 +234,29 @@ def _prints_without_end(one: Invocation) -> bool:
     return name in _ENDLESS or (name == "seq" and max(numbers, default=0) > _MANY)
 
 
+def _reads_so_much(one: Invocation) -> bool:
+    counted = _COUNTED_BYTES.get(program_basename(one.program or ""))
+    return counted is not None and any(
+        counted.fullmatch(word.value or "") for word in one.words[1:]
+    )
+
+
+def _is_fed_without_end(one: Invocation, command: ExpandedCommand, depth: int) -> bool:
+    """Whether a program reads what does not end, directly or from others that pass it on."""
+    if _reads_so_much(one):
+        return False
+    read = [each.target.value for each in one.redirects if each.operator == "<"]
+    read += [word.value for word in one.words[1:]]
+    if not _ENDLESS_FILES.isdisjoint(read):
+        return True
+    feeds = input_sources(one, command.flat.invocations) if depth < _DEEPEST else ()
+    return any(
+        name in _ENDLESS or (name in _PASSING and _is_fed_without_end(feed, command, depth + 1))
+        for feed in feeds
+        for name in [program_basename(feed.program or "")]
+    )
+
+
 def find_full_disks(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse a program that writes a file without end."""
     if "timeout" in call.invocation.wrapped_by:
@@ -233,11 +272,9 @@ def find_full_disks(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
         if endless and not counted and not target.startswith("/dev/"):
             yield call.reason(messages.FILLS_DISK, messages.WRITE_LESS)
         return
-    if call.name not in (*_ENDLESS, "cat", "pv", "tail", "tee"):
+    if call.name not in (*_ENDLESS, *_PASSING) or _reads_so_much(call.invocation):
         return
-    if call.name == "tee":
-        feeds = input_sources(call.invocation, command.flat.invocations)
-        endless = any(program_basename(one.program or "") in _ENDLESS for one in feeds)
+    endless = endless or _is_fed_without_end(call.invocation, command, 0)
     saved = [
         redirect.target.value or ""
         for redirect in call.invocation.redirects

@@ -11,6 +11,7 @@ from typing import Final
 from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.blocklist.critical_paths import CriticalPaths, fnmatch_pattern
+from handrail.shell.blocklist.dry_runs import is_dry_run
 from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text
 
 # Where a program that is spelled with a glob (`/???/rm`) would be found.
@@ -77,6 +78,11 @@ class ProgramCall:
             elif short and len(field) > 1 and field[0] == "-" and short in field[1:]:
                 return field.partition(short)[2] or after
         return None
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether an option asks only for what would be done, or for the program's help."""
+        return is_dry_run(self.name, self.arguments)
 
     def reason(self, what: str, instead: str) -> Reason:
         """The reason for a refusal, with what to do instead."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
@@ -14,6 +13,7 @@ from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources, wrapping_invocations
 from handrail.shell.blocklist.passed_texts import input_texts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
+from handrail.shell.expand import plain_text
 from handrail.shell.parse.syntax import (
     Braces,
     Opaque,
@@ -26,72 +26,10 @@ from handrail.shell.parse.syntax import (
     all_simple_commands,
     all_statements,
 )
-from handrail.shell.tables.word_list import word_set
+from handrail.shell.tables import secret_senders
 
-# They send what they are given: an argument, a file, or standard input.
-_SENDERS: Final = word_set("""
-    curl wget wget2 http https xh xhs httpie nc ncat netcat socat telnet ftp tftp sftp ssh websocat
-    dig host nslookup drill kdig openssl mail mailx sendmail mutt msmtp swaks curlie hurl s3cmd gh
-    lftp ncftpput gist pastebinit termbin ping ping6 croc wormhole ffsend transfer onionshare onionshare-cli sendme portal
-    slackcat telegram-send ntfy matrix-commander discord.sh ix dpaste hastebin 0x0 gdrive dbxcli mega-put megaput ipfs
-    tailscale kdeconnect-cli warp s-nail mpack neomutt grpcurl mosquitto_pub kcat kafkacat rabbitmqadmin smbclient davs2
-    cadaver tftp-hpa iperf3 hping3 nping dnscat2 chisel bore ngrok transfer.sh bashupload oshi qrcp
-""")
-# They copy to the place that is named last.
-_COPIERS: Final = word_set("scp rsync sftp aws gsutil gcloud az rclone s3cmd mc croc")
-# They read commands from standard input.
-_SCRIPTED: Final = word_set("sftp ftp lftp tftp")
-_REMOTE_PLACE: Final = re.compile(r"[\w.@\[\]-]++:.*", re.DOTALL)
-# The value proves who is asking; it is not sent.
-_IDENTITY: Final = re.compile(
-    r"--(?:key|cert|cacert|capath|netrc-file|identity\S*|kubeconfig|ssl-?\w*|config|private-key)"
-    r"|-(?:key|cert|CAfile|CApath)"
-)
-_LOGIN_OPTIONS: Final = {
-    **dict.fromkeys(("ssh", "scp", "sftp"), frozenset(("-i", "-F", "-E", "-J", "-S"))),
-    "curl": frozenset(("-E", "-K")),
-}
-_ENVIRONMENT: Final = frozenset(("env", "printenv"))
-# They send to whoever listens; nobody deploys with them.
-_RAW_SENDERS: Final = word_set("""
-    curl wget wget2 http https xh nc ncat netcat socat telnet dig host nslookup drill ping websocat
-""")
-# What prints tokens, passwords or keys; the words joined by blanks must match as a whole.
-_PRINTS_SECRETS: Final = re.compile(
-    r"gh auth token.*|aws configure (?:get|export-credentials).*|aws secretsmanager get-secret-value.*"
-    r"|aws ssm get-parameter.*--with-decryption.*|aws sts (?:get-session-token|assume-role).*"
-    r"|gcloud auth (?:application-default )?print-.*token.*|gcloud secrets versions access.*"
-    r"|az account get-access-token.*|az keyvault secret show.*|(?:kubectl|oc) (?:.* )?(?:get|describe) (?:.* )?secrets?\b.*"
-    r"|vault (?:kv get|read|print token|token lookup).*|(?:pass|gopass)(?: show)? .*|op (?:read|item get|document get).*"
-    r"|bw (?:get|list|export).*|lpass show.*|security (?:find-\S+-password|dump-keychain).*|secret-tool lookup.*"
-    r"|keyring get.*|gpg2? .*--export-sec.*|git credential fill.*|heroku config.*|doppler secrets.*"
-    r"|chamber (?:read|export).*|sops (?:-d|--decrypt|decrypt).*|ansible-vault (?:view|decrypt).*|age (?:-d|--decrypt).*"
-    r"|docker-credential-\S+ get.*|rclone config show.*|history(?: .*)?|fc -l.*|env|printenv|export(?: -p)?|set|declare -[px]"
-)
-# A token in the value of such an option proves who is asking.
-_PROOF: Final = re.compile(
-    r"-\w*H|--header|-u|--user|--oauth2-bearer|--auth|-a|--http-password|--password"
-)
-_TOKEN_HEADER: Final = re.compile(
-    r"(?i)(?:--header=)?[\"']?(?:--header=)?(?:authorization|private-token):"
-)
-# The machine itself, and what may be another one.
-_THIS_MACHINE: Final = re.compile(
-    r"(?i)(?:https?://)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?(?:[/?#].*)?", re.DOTALL
-)
-_OTHER_MACHINE: Final = re.compile(
-    r".*://.*|[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/.*)?|-x.*|--(?:proxy|resolve|connect-to|preproxy|socks).*",
-    re.DOTALL,
-)
-# Services never ask for these: they ask for a signature made with them.
-_SECRET_VARIABLE: Final = re.compile(r"AWS_(?:SECRET_ACCESS_KEY|SESSION_TOKEN)|\w+_PRIVATE_KEY")
-_SOCAT_FILE: Final = re.compile(r"(?i)\A(?:FILE|G?OPEN|CREATE):([^,]+).*")
-_UPLOAD: Final = re.compile(r"-T|--upload-file|--(?:post|body)-file")
-# They copy, pack or encode a file into another.
-_COPYING: Final = word_set("""
-    cp mv install ln tar gtar bsdtar zip 7z gzip bzip2 xz zstd base64 base32 xxd openssl gpg dd rsync cat tee age
-""")
 _DEEPEST: Final = 8
+_MOST_WORDS: Final = 200
 
 
 def find_secret_transfers(command: ExpandedCommand) -> Iterator[Reason]:
@@ -119,16 +57,52 @@ class _SecretTracker:
 
     def sends(self, call: ProgramCall) -> bool:
         """Whether the program sends a key to another machine."""
-        if call.name in _RAW_SENDERS and _stays_here(call):
+        if call.name in secret_senders.RAW_SENDERS and _stays_here(call):
             return False
-        if call.name in _SCRIPTED and self._is_told_to_send(call):
+        if call.name in secret_senders.SCRIPTED and self._is_told_to_send(call):
             return True
         if call.name == "git" and self._pushes_copy(call):
             return True
-        found = call.invocation.extra_arguments and self._finds_secrets
-        if call.name in _COPIERS and (found or self._copies(call)):
+        if self._publishes(call) or self._serves(call):
             return True
-        return call.name in _SENDERS and (found or self._sends_named(call))
+        found = call.invocation.extra_arguments and self._finds_secrets
+        if call.name in secret_senders.COPIERS and (found or self._copies(call)):
+            return True
+        return call.name in secret_senders.SENDERS and (found or self._sends_named(call))
+
+    def _publishes(self, call: ProgramCall) -> bool:
+        """Whether a key is copied to where others read it: a web server's files, a container."""
+        given = [one.partition("=")[2] or one for one in call.arguments]
+        if call.name in secret_senders.INTO_CONTAINERS:
+            copies = not {"cp", "push"}.isdisjoint(call.operands[:3])
+            places = [one for one in given if secret_senders.CONTAINER_PLACE.fullmatch(one)]
+            if not copies or secret_senders.KEYS_BELONG.search("".join(given[-1:])):
+                return False
+            return (bool(places) or "push" in call.operands) and any(
+                self._is_secret(one, call.cwd) for one in given[:-1]
+            )
+        if call.name not in secret_senders.COPYING:
+            return False
+        public = [one for one in given if secret_senders.PUBLIC.fullmatch(one)]
+        return bool(public) and (
+            any(self._is_secret(one, call.cwd) for one in given if one not in public)
+            or self._receives(call.invocation)
+        )
+
+    def _serves(self, call: ProgramCall) -> bool:
+        """Whether a server shows a directory with keys to other machines."""
+        given = [plain_text(one) for one in call.arguments[:_MOST_WORDS]]
+        if secret_senders.SERVES.fullmatch(" ".join((call.name, *given))) is None:
+            return False
+        values = [one.partition("=")[2] or one.removeprefix("file://") for one in given]
+        tunnelled = any(one.name in secret_senders.TUNNELS for one in self._command.calls)
+        if any(map(secret_senders.THIS_MACHINE.fullmatch, values)) and not tunnelled:
+            return False
+        if not any(map(secret_senders.NAMES_DIRECTORY.fullmatch, given)):
+            values.append(call.cwd or "")
+        return any(
+            self._is_secret(one, call.cwd) for one in values if one and not one.startswith("-")
+        )
 
     def _pushes_copy(self, call: ProgramCall) -> bool:
         """`cp ~/.ssh/id_rsa .; git add .; git commit; git push`."""
@@ -149,7 +123,7 @@ class _SecretTracker:
         return any(self._is_secret(one, call.cwd) for text in texts for one in text.split())
 
     def _sends_named(self, call: ProgramCall) -> bool:
-        own = call.name in _RAW_SENDERS
+        own = call.name in secret_senders.RAW_SENDERS
         if own is not self._sends_own:
             self._sends_own = own
             self._known.clear()
@@ -166,19 +140,25 @@ class _SecretTracker:
         return named
 
     def writes_to_socket(self, one: Invocation) -> bool:
-        """Whether the invocation writes a key to a connection of the shell."""
+        """Whether the invocation writes a key to a connection of the shell, or for a web server."""
         targets = [redirect.target.value or "" for redirect in one.redirects]
         numbered = {target for target in targets if target in self._sockets}
-        if not numbered and not any(one.startswith(("/dev/tcp/", "/dev/udp/")) for one in targets):
+        sockets = any(one.startswith(("/dev/tcp/", "/dev/udp/")) for one in targets)
+        if not numbered and not sockets and not any(map(secret_senders.PUBLIC.fullmatch, targets)):
             return False
         return self._reads_secret(one) or self._receives(one)
 
     def _copies(self, call: ProgramCall) -> bool:
         operands = call.operands
-        if not operands or _REMOTE_PLACE.fullmatch(operands[-1]) is None:
+        places = [
+            n
+            for n, one in enumerate(operands)
+            if secret_senders.REMOTE_PLACE.fullmatch(one) is not None
+        ]
+        if not places:
             return False
         identities = {value for _, value in _identities(call)}
-        sources = [one for one in operands[:-1] if one not in identities]
+        sources = [one for one in operands[: places[-1]] if one not in identities]
         return any(self._is_secret(one, call.cwd) for one in sources)
 
     def _is_secret(self, field: str, cwd: str | None) -> bool:
@@ -196,7 +176,7 @@ class _SecretTracker:
             copying = [
                 one
                 for one in self._command.flat.invocations
-                if program_basename(one.program or "") in _COPYING
+                if program_basename(one.program or "") in secret_senders.COPYING
             ]
             # A copy may be copied again.
             for _ in range(2):
@@ -260,9 +240,11 @@ class _SecretTracker:
         if not words:
             return False
         name, values = program_basename(words[0].value or ""), [one.value for one in words[1:]]
-        if name in _ENVIRONMENT and not values:
+        if name in secret_senders.ENVIRONMENT and not values:
             return True
-        if _PRINTS_SECRETS.fullmatch(" ".join((name, *(one or "" for one in values)))):
+        if secret_senders.PRINTS_SECRETS.fullmatch(
+            " ".join((name, *(one or "" for one in values)))
+        ):
             return True
         return name not in ("echo", "printf", "ls", "stat", "test", "[") and any(
             map(self._secret_path, words[1:])
@@ -289,7 +271,7 @@ class _SecretTracker:
                     for simple in all_simple_commands(part.script)
                 ) or any(self._secret_input(one) for group in reads for one in group)
             case Variable():
-                if self._sends_own and _SECRET_VARIABLE.fullmatch(part.name):
+                if self._sends_own and secret_senders.SECRET_VARIABLE.fullmatch(part.name):
                     return True
                 binding = self._command.expander.bindings.get(part.name)
                 given = () if binding is None else binding.assigned
@@ -304,10 +286,10 @@ class _SecretTracker:
 
 def _identities(call: ProgramCall) -> Iterator[tuple[int, str]]:
     """The values of options that name a key to log in with, and where they stand."""
-    short = _LOGIN_OPTIONS.get(call.name, frozenset())
+    short = secret_senders.LOGIN_OPTIONS.get(call.name, frozenset())
     for number, one in enumerate(call.arguments):
         name, equals, value = one.partition("=")
-        if name in short or _IDENTITY.fullmatch(name):
+        if name in short or secret_senders.IDENTITY.fullmatch(name):
             after = "".join(call.arguments[number + 1 : number + 2])
             yield (number, value) if equals else (number + 1, after)
         elif one[:2] in short:
@@ -326,7 +308,8 @@ def _proofs(one: Invocation) -> list[Word]:
     return [
         word
         for before, word in pairwise(one.words)
-        if _PROOF.fullmatch(before.source) or _TOKEN_HEADER.match(word.source)
+        if secret_senders.PROOF.fullmatch(before.source)
+        or secret_senders.TOKEN_HEADER.match(word.source)
     ]
 
 
@@ -339,16 +322,16 @@ def _is_token(word: Word) -> bool:
         for simple in all_simple_commands(part.script)
     ]
     return all(
-        _PRINTS_SECRETS.fullmatch(" ".join(one.value or "" for one in simple.words))
+        secret_senders.PRINTS_SECRETS.fullmatch(" ".join(one.value or "" for one in simple.words))
         for simple in inner
     )
 
 
 def _stays_here(call: ProgramCall) -> bool:
     """Whether the only machine that is named is this one."""
-    here = [one for one in call.arguments if _THIS_MACHINE.fullmatch(one)]
+    here = [one for one in call.arguments if secret_senders.THIS_MACHINE.fullmatch(one)]
     others = (one for one in call.arguments if one not in here)
-    return bool(here) and not any(map(_OTHER_MACHINE.fullmatch, others))
+    return bool(here) and not any(map(secret_senders.OTHER_MACHINE.fullmatch, others))
 
 
 def _socket_numbers(invocations: Sequence[Invocation]) -> Iterator[str]:
@@ -381,9 +364,9 @@ def _uploads(call: ProgramCall) -> Iterator[str]:
         name, equals, value = one.partition("=")
         if "@" in one and not before.startswith(("-u", "--user")):
             yield one.rpartition("@")[2]
-        elif equals and _UPLOAD.fullmatch(name):
+        elif equals and secret_senders.UPLOAD.fullmatch(name):
             yield value
-        elif _UPLOAD.fullmatch(before):
+        elif secret_senders.UPLOAD.fullmatch(before):
             yield one
 
 
@@ -393,6 +376,6 @@ def _sent_paths(call: ProgramCall) -> Iterator[str]:
     for number, one in enumerate(call.arguments):
         if number not in skipped:
             # `FILE:x,option` of socat.
-            path = _SOCAT_FILE.sub(r"\1", one)
+            path = secret_senders.SOCAT_FILE.sub(r"\1", one)
             value = path.rpartition("@")[2] if "@" in path else path.rpartition("=")[2]
             yield value.removeprefix("<")

@@ -15,6 +15,7 @@ from handrail.shell.blocklist.deletes import input_sources
 from handrail.shell.blocklist.passed_texts import input_texts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
+from handrail.shell.parse.syntax import Redirect
 from handrail.shell.tables.catastrophes import DISK, DISK_TOOLS, DISK_VERBS, LOOKING
 from handrail.shell.tables.text_arguments import takes_text_as_data
 from handrail.shell.tables.word_list import word_set
@@ -58,6 +59,11 @@ _OTHER_O: Final = _COPIERS | {
 _EDITORS: Final = frozenset(("ex", "vi", "vim", "nvim", "ed"))
 _IN_PLACE: Final = _EDITORS | {"sed", "gsed", "perl", "ruby"}
 _DOWNLOADS: Final = {"curl": ("o", "output"), "wget": ("O", "output-document")}
+
+# The ways in which `ssh` is told to connect to the machine that it runs on.
+_THIS_MACHINE: Final = re.compile(
+    r"(?i)(?:^|[@=/\[\s])(?:(?:[\w-]+\.)?localhost\S*|ip6-\w+|127\.[\d.]+|::1|0(?:\.0){0,3}|\d{8,}|0x[\da-f]+)(?:$|[:\]/])"
+)
 
 
 def find_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
@@ -109,7 +115,7 @@ def find_output_overwrites(call: ProgramCall, command: ExpandedCommand) -> Itera
 def find_redirect_overwrites(invocation: Invocation, command: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse what a redirect overwrites."""
     for redirect in invocation.redirects:
-        if redirect.operator not in _OUTPUTS:
+        if redirect.operator not in _OUTPUTS or _adds_public_key(redirect, invocation, command):
             continue
         for cwd in command.cwds(invocation):
             for fields in command.expander.likely([redirect.target], cwd):
@@ -121,6 +127,34 @@ def find_redirect_overwrites(invocation: Invocation, command: ExpandedCommand) -
                             invocation.source,
                         )
                         return
+
+
+def _adds_public_key(redirect: Redirect, one: Invocation, command: ExpandedCommand) -> bool:
+    """Whether another machine is given a public key of this one, as `ssh-copy-id` does."""
+    if redirect.operator != ">>" or "ssh" not in one.wrapped_by:
+        return False
+    among = command.flat.invocations
+    feeds = [*input_sources(one, among)]
+    carriers = [each for each in among if each.program == "ssh"]
+    read = [word.value or "" for feed in feeds for word in feed.words[1:]]
+    for carrier in carriers:
+        read += [each.target.value or "" for each in carrier.redirects if each.operator == "<"]
+    places = [word.value for carrier in carriers for word in carrier.words[1:]]
+    if any(place is None or _THIS_MACHINE.search(place) for place in places):
+        return False
+    # A file that the command itself makes or fetches could hold the key of anybody.
+    others = [each for each in among if each not in feeds and each not in carriers]
+    names = tuple(path.rpartition("/")[2] for path in read)
+    told = [word.value or "" for each in others for word in each.words]
+    told += [each.target.value or "" for one in among for each in _written(one)]
+    made = any(each.endswith(names) for each in told)
+    target = redirect.target.value or ""
+    is_key = bool(read) and all(path.endswith(".pub") for path in read)
+    return is_key and not made and target.endswith("/.ssh/authorized_keys")
+
+
+def _written(one: Invocation) -> list[Redirect]:
+    return [each for each in one.redirects if each.operator in _OUTPUTS]
 
 
 def find_system_writes(paths: Iterable[str], where: ExecutionContext) -> Iterator[Reason]:

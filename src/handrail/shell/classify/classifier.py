@@ -109,7 +109,7 @@ class Classifier:
         if one.background:
             collector.background = True
             context.note(CommandClass.DEV, messages.RUNS_IN_BACKGROUND)
-        redirects.classify_redirects(one.redirects, expander, context)
+        redirects.classify_redirects(() if one.remote else one.redirects, expander, context)
         self._assignments(one, context)
         if not one.words:
             return

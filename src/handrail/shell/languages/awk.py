@@ -85,6 +85,14 @@ def likely_commands(text: str, values: Mapping[str, str], line: str = "") -> Ite
                 yield from parser.guessed([printed])
 
 
+def likely_output(text: str, values: Mapping[str, str]) -> list[str]:
+    """The lines that a program may print, where nothing in them comes from its input."""
+    parser = _guess(text, values)
+    printed = [] if parser is None else parser.printed_values
+    known = [one for one in printed if None not in one.parts]
+    return [one for one in parser.guessed(known) if one.strip()] if parser is not None else []
+
+
 def likely_files(text: str, values: Mapping[str, str]) -> Iterator[str]:
     """The files that a program may write, computed ones guessed."""
     parser = _guess(text, values)
@@ -278,7 +286,7 @@ class _AwkParser(AwkExpressionParser):
             printed = self._ternary()
             while self._accept(","):
                 self._skip_newlines()
-                self._ternary()
+                printed = AwkValue((*printed.parts, ("text", " "), *self._ternary().parts))
         if self._accept(">", ">>"):
             target = self._concatenation()
             self.written_values.append(target)
@@ -287,6 +295,8 @@ class _AwkParser(AwkExpressionParser):
             command = self._concatenation()
             self._run(command)
             self.printed_to.append((printed, command))
+        else:
+            self.printed_values.append(printed)
         self._prints = False
 
 

@@ -100,6 +100,7 @@ class AwkExpressionParser:
         self.written_values: list[AwkValue] = []
         # What is printed to which command.
         self.printed_to: list[tuple[AwkValue, AwkValue]] = []
+        self.printed_values: list[AwkValue] = []
         self.assigned: dict[str, list[AwkValue]] = {}
         self._next = self._lex()
 

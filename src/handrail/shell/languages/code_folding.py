@@ -32,6 +32,9 @@ _HOME: Final = re.compile(
     r"|\$HOME\b|%USERPROFILE%|\$env:(?:USERPROFILE|HOME)\b"
 )
 _ESCAPE: Final = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|\\([0-7]{3})")
+_LINE_END: Final = re.compile(r"(?<!\\)(?<!\\[rn])(?:\\[rn])+(?=[\"'])")
+# `"rm -rf #{Dir.home}"`.
+_FILLED_IN: Final = re.compile(rf"[#$]\{{\s*{_TEXT}\s*\}}")
 _IMPORT: Final = re.compile(rf"(?:__import__|importlib\.import_module)\(\s*{_TEXT}\s*\)")
 _GETATTR: Final = re.compile(rf"getattr\(\s*([\w.]+)\s*,\s*{_TEXT}\s*\)")
 _MEMBER: Final = re.compile(rf"(?<=[\w)])\[\s*{_TEXT}\s*\](?=\s*\()")
@@ -74,8 +77,20 @@ _PATH_METHOD: Final = re.compile(
 )
 # Calls of other programs, under the names that languages have for them.
 _STARTS: Final = re.compile(
-    r"(?i)\b(?:\w*system2?|\w*exec\w*|\w*spawn\w*|\w*popen\w*|\w*process\w*|shell\w*|\w*\.?command|capture\w*|run\w*|cmd|os:cmd)\b|\.!"
+    r"(?i)\b(?:\w*system2?|\w*exec\w*|\w*spawn\w*|\w*popen\w*|\w*process\w*|shell\w*+(?!\.)|\w*\.?command|capture\w*|run\w*|cmd|os:cmd)\b|\.!"
 )
+# `import x.shell as y`, `from x.shell import`; what is imported by name may be a call. A module
+# that is there to start programs says that code does so.
+_STARTER: Final = r"(?![\w.]*(?:process\b|popen|spawn|exec|system|command\b|capture|\brun|cmd))"
+_IMPORTED: Final = re.compile(
+    rf"\bimport\s+{_STARTER}[\w.]+(?:\s+as\s+\w+)?(?=\s*(?:[;,\n]|$))|\bfrom\s+{_STARTER}[\w.]+"
+)
+# Words of programs after which a text is a command, and not one that is recorded or sent.
+_RUNS_TEXT: Final = re.compile(
+    r"-[cx]|(?:--?)?(?:\w+-)*(?:exec\w*|run|foreach|filter|cmd|command|shell)"
+)
+# What stands between two words that one program is given.
+_SAME_LIST: Final = re.compile(r"\s*+(?:,\s*+(?:[\w.$]++\s*+,\s*+)*+\[?\s*+)?")
 _LITERAL: Final = re.compile(rf"(?<![\w)]){_TEXT}")
 _MOST_LITERALS: Final = 40
 _MOST_JOINED: Final = 5
@@ -97,6 +112,11 @@ def fold_code(code: str, *, decodes: bool = True) -> str:
     return text
 
 
+def without_line_ends(code: str) -> str:
+    """The code without the ends of lines at the ends of its texts."""
+    return _LINE_END.sub("", code)
+
+
 def printed_literals(code: str) -> str | None:
     """The texts that code prints where they are constant; None if it prints none."""
     found = [_value(match) for match in _PRINTED.finditer(fold_code(code))]
@@ -104,24 +124,33 @@ def printed_literals(code: str) -> str | None:
 
 
 def starts_programs(code: str) -> bool:
-    """Whether code calls what could start another program."""
-    return _STARTS.search(_ANY_TEXT.sub("''", code)) is not None
+    """Whether code calls what could start another program; the name of a module is no call."""
+    return _STARTS.search(_IMPORTED.sub("", _ANY_TEXT.sub("''", code))) is not None
 
 
 def command_literals(code: str) -> Iterator[str]:
     """The texts of code that starts programs which read as commands, alone or with those behind them."""
     if not starts_programs(code):
         return
-    texts = [_value(match) for match in islice(_LITERAL.finditer(code), _MOST_LITERALS)]
-    before = ""
-    for number, text in enumerate(texts):
+    found = list(islice(_LITERAL.finditer(code), _MOST_LITERALS))
+    texts = [_value(match) for match in found]
+    words: list[str] = []
+    for number, (text, match) in enumerate(zip(texts, found, strict=True)):
         first = (text.split() or [""])[0].rpartition("/")[2]
-        said = takes_text_as_data(before) and before not in SHELLS
+        between = code[found[number - 1].end() : match.start()] if number else ""
+        # Another list or call has words of its own.
+        words = words if _SAME_LIST.fullmatch(between) else []
+        # What a program records, prints or searches for is no command.
+        said = (
+            bool(words)
+            and takes_text_as_data(words[0])
+            and words[0] not in SHELLS
+            and not any(map(_RUNS_TEXT.fullmatch, words))
+        )
         if first in _DELETES_FILES and not said:
             yield text
             yield " ".join(texts[number : number + _MOST_JOINED])
-        # What is printed or searched for is no command.
-        before = first if not first.startswith("-") else before
+        words.append(first)
 
 
 def executed_literals(code: str) -> list[str]:
@@ -221,6 +250,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (_ESCAPE, _unescaped),
+    (_FILLED_IN, _value),
     (_CHR, _characters),
     (_JOIN_LIST, _listed),
     (_JOINED, _joined),

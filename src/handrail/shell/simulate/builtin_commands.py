@@ -267,13 +267,13 @@ def argument_file(fields: Sequence[str]) -> str | None:
 
 
 def entered_directory(fields: Sequence[str], state: ShellState) -> ShellState:
-    """The state in which `env -C DIR` runs its command; the same for other programs."""
-    if posixpath.basename(fields[0]) != "env":
+    """The state in which `env -C DIR` or `make -C DIR` runs; the same for other programs."""
+    if posixpath.basename(fields[0]) not in ("env", "make", "gmake"):
         return state
     for one, after in pairwise([*fields[1:], ""]):
         if not one.startswith("-") and "=" not in one:
             break
-        if one in ("-C", "--chdir") or one.startswith("--chdir="):
+        if one in ("-C", "--chdir", "--directory") or one.startswith(("--chdir=", "--directory=")):
             state = state.fork()
             state.enter(one.partition("=")[2] or after)
             break

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
+from handrail.shell.blocklist.dry_runs import is_dry_run
 from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.tables.catastrophes import ALWAYS, FETCHERS, LANGUAGES, SHELLS
 from handrail.shell.tables.remote_loss import PROGRAMS as LOSS_PROGRAMS
@@ -90,7 +91,7 @@ _MOST_CARRIED: Final = 4
 # An unknown program that is given these words runs them, or is given them by mistake.
 _DELETES_FILES: Final = word_set("rm dd shred wipefs find chmod chown chgrp mv truncate tee")
 _TAKES_COMMAND: Final = re.compile(
-    r"-[cx]|--(?:exec\w*|command|cmd|run|shell|eval|call|script|wrap|(?:on|pre|post|before|after)-[\w-]+)|[A-Z_]*(?:CMD|COMMAND)"
+    r"-[cxs]|--(?:exec\w*|command|cmd|run|shell|eval|call|script|wrap|(?:on|pre|post|before|after)-[\w-]+)|[A-Z_]*(?:CMD|COMMAND)"
 )
 # `salt-call cmd.run 'command'`.
 _INTRODUCING: Final = re.compile(r"(?!-)[\w.:-]*(?:run|exec|shell|cmd|command)")
@@ -106,7 +107,7 @@ _RUNNERS: Final = _FLEETS | word_set("""
     chamber infisical aws-vault saml2aws aws-okta envconsul summon dotenv dotenvx env-cmd cross-env envdir
     mosh kitty alacritty wezterm foot xterm konsole gnome-terminal xfce4-terminal tilix terminator
     chpst softlimit runcon firejail bwrap proot toolbox distrobox flatpak-spawn wsl salt rush
-    concurrently lerna hyperfine sg snap eb haxe sops cargo-watch
+    concurrently lerna hyperfine sg snap eb haxe sops cargo-watch just
 """)
 
 
@@ -118,6 +119,8 @@ def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
         program = _OPTION_VARIABLES.get(name)
         if program is not None:
             yield f"{program} {quoted_command([value])}"
+        if name.startswith("TF_CLI_ARGS"):
+            yield f"terraform {name.removeprefix('TF_CLI_ARGS').lstrip('_')} {value}"
 
 
 def runs_arguments(name: str) -> bool:
@@ -208,8 +211,11 @@ def _in_containers(arguments: Sequence[str]) -> Iterator[str]:
         there = re.compile(rf"(?<![\w./-]){re.escape(inside.rstrip('/'))}(?=/|$|[\s;&|\"'])")
         joined = [there.sub(outside.rstrip("/"), one) or "/" for one in arguments]
         for start in range(1, len(joined)):
-            if joined[start - 1][:1] != "-" and joined[start] in _CONTAINER_PROGRAMS:
-                yield quoted_command(joined[start:])
+            # An image may be named after the program that it starts.
+            program = posixpath.basename(joined[start]).partition(":")[0]
+            known = joined[start] in _CONTAINER_PROGRAMS or program in FETCHERS
+            if joined[start - 1][:1] != "-" and known:
+                yield quoted_command((program, *joined[start + 1 :]))
     if "exec" in arguments:
         yield from _in_service(arguments[arguments.index("exec") + 1 :])
 
@@ -249,6 +255,12 @@ def pod_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
     """What `kubectl exec POD -- command` runs."""
     if "--" in arguments and not _RUNS.isdisjoint(arguments[: arguments.index("--")]):
         yield quoted_command(arguments[arguments.index("--") + 1 :])
+
+
+def ansible_commands(arguments: Sequence[str], piped: str) -> Iterator[str]:
+    """What `ansible -a` runs; with `--check` that is nothing."""
+    if not is_dry_run("ansible", arguments):
+        yield from fleet_commands(arguments, piped)
 
 
 def fleet_commands(arguments: Sequence[str], _: str) -> Iterator[str]:

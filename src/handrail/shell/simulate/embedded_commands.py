@@ -16,6 +16,7 @@ from handrail.shell.classify import sed
 from handrail.shell.languages import awk
 from handrail.shell.simulate.carried_commands import (
     STARTUP_FILES,
+    ansible_commands,
     commands_in_arguments,
     container_commands,
     device_commands,
@@ -60,7 +61,16 @@ _MANIFEST_RUN: Final = word_set(
     "poetry pdm pipenv hatch rye uv bundle direnv pixi conda mamba rbenv pyenv"
 )
 _RUN_VERBS: Final = frozenset(("run", "exec"))
+# `"clean": "rm -rf dist"`.
+_SCRIPT: Final = re.compile(r"\"[\w:-]+\"\s*:\s*\"([^\"]*)\"")
 _MAX_TEXT: Final = 20_000
+# The files that programs read for what to run if they are told no other one.
+_DEFAULT_FILES: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), ("package.json",)),
+    "just": ("justfile", "Justfile"),
+    "ninja": ("build.ninja",),
+}
 # Options whose value is a command, by program.
 _COMMAND_OPTIONS: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(("man", "apropos", "whatis"), re.compile(r"-P|--pager|-H|--html")),
@@ -89,6 +99,11 @@ _OPTION_PREFIX: Final = re.compile(
     r"(?:exec=|(?i:proxycommand|localcommand|knownhostscommand)[= ]|\|"
     r"|[\w,-]+:(?:execute(?:-silent)?|become|reload)[(:])"
 )
+
+
+def read_files(fields: Sequence[str]) -> Sequence[str]:
+    """The files in which a program may find what to run, whether it is told them or not."""
+    return (*fields[1:], *_DEFAULT_FILES.get(fields[0].rpartition("/")[2], ()))
 
 
 def embedded_commands(fields: Sequence[str], stdin: str | None) -> Iterator[str]:
@@ -246,6 +261,24 @@ def _package_exec(arguments: Sequence[str], stdin: str) -> Iterator[str]:
         yield " ".join(one for one in arguments[at + 1 :] if not one.startswith("-"))
 
 
+def _package_scripts(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    """As `_package_exec`; also the scripts of a `package.json` that the command has written or set."""
+    yield from _package_exec(arguments, stdin)
+    yield from _SCRIPT.findall(stdin) if "scripts" in stdin else ()
+    yield from (one.partition("=")[2] for one in arguments if one.startswith("scripts."))
+
+
+def _transfer(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    """What `sftp` and `lftp` delete on the other machine."""
+    told = [*values_after(arguments, re.compile(r"-e|-c")), stdin]
+    for line in re.split(r"[;\n]", "\n".join(told)):
+        verb, _, rest = line.strip().partition(" ")
+        if verb in ("rm", "mrm", "rmdir", "del"):
+            yield f"rm -rf {rest}"
+        elif verb == "mirror" and "--delete" in rest and "-R" in rest:
+            yield f"rsync {rest}"
+
+
 def _nix(arguments: Sequence[str], _: str) -> Iterator[str]:
     yield from values_after(arguments, re.compile(r"--run|--command|-c"))
 
@@ -315,7 +348,8 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     "perf": _perf,
     **dict.fromkeys(("hyperfine", "concurrently", "npm-run-all"), _texts),
     **dict.fromkeys(("npx", "bunx"), _call_option),
-    **dict.fromkeys(("npm", "pnpm", "yarn"), _package_exec),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), _package_scripts),
+    **dict.fromkeys(("sftp", "lftp", "ftp"), _transfer),
     **dict.fromkeys(("nix-shell", "nix", "guix"), _nix),
     **dict.fromkeys(("make", "gmake"), _make),
     **dict.fromkeys(("just", "mage", "task", "ninja"), _recipes),
@@ -343,6 +377,7 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
         guest_commands,
     ),
     "adb": device_commands,
-    **dict.fromkeys(("ansible", "gcloud", "aws", "az", "salt"), fleet_commands),
+    "ansible": ansible_commands,
+    **dict.fromkeys(("gcloud", "aws", "az", "salt"), fleet_commands),
     "faketime": lambda arguments, stdin: _after_options(arguments[1:], stdin),
 }

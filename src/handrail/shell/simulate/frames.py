@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.expand import UNKNOWN
 from handrail.shell.parse.syntax import Redirect, Word
+from handrail.shell.simulate.expansion import concrete_word
 from handrail.shell.simulate.shell_state import InputText, ShellState
 
 
@@ -38,6 +39,10 @@ def make_invocation(
     frame: SimulationFrame,
 ) -> Invocation:
     """The invocation of a program in a state of the shell."""
+    fed = frame.stdin.peek() if frame.stdin is not None and frame.wrapped_by else ""
+    if fed and not frame.piped_from and UNKNOWN not in fed:
+        # What a container or another machine runs reads the text that its carrier is given.
+        redirects = (*redirects, Redirect("<<<", concrete_word(fed)))
     return Invocation(
         words,
         source,

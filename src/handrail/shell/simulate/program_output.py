@@ -19,33 +19,20 @@ from typing import Final
 
 from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.echo import printed_text
-from handrail.shell.expand import UNKNOWN
+from handrail.shell.expand import UNKNOWN, plain_text
+from handrail.shell.languages import awk
 from handrail.shell.languages.code_folding import printed_literals
+from handrail.shell.languages.process_names import matches_every_name
 from handrail.shell.simulate.shell_state import DOWNLOADED, ShellState
 from handrail.shell.tables.catastrophes import fetches_text
+from handrail.shell.tables.word_list import word_set
 
 _ESCAPE: Final = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|0?([0-7]{1,3})|u([0-9A-Fa-f]{1,4})|([abefnrtv\\]))"
 )
 _LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "e": "\x1b", "a": "\a", "b": "\b"}
 # They pass text on, or most of it.
-_FILTERS: Final = frozenset(
-    (
-        "cat",
-        "head",
-        "tail",
-        "sort",
-        "uniq",
-        "tee",
-        "tac",
-        "fold",
-        "nl",
-        "sponge",
-        "pv",
-        "less",
-        "more",
-    )
-)
+_FILTERS: Final = word_set("cat head tail sort uniq tee tac fold nl sponge pv less more")
 _PRINTERS: Final = frozenset(("echo", "printf", "pwd", "which", "command", "type"))
 _UNPACKERS: Final = frozenset(("gzip", "gunzip", "zcat", "xz", "bzip2", "zstd", "uudecode", "gpg"))
 _OPENSSL: Final = frozenset(("base64", "enc"))
@@ -63,6 +50,8 @@ _SUBSTITUTE: Final = re.compile(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1)
 _CUT_BY: Final = re.compile(r"-d ?(\S)|--delimiter=(\S)")
 _COLUMN: Final = re.compile(r"(?:NR\s*[>!]=?\s*\d+\s*)?\{\s*print\s+\$([1-9])\s*;?\s*\}")
 _CUT_FIELD: Final = re.compile(r"-f ?(\d+-\d*|-\d+|\d+)(?![\d,-])")
+_JQ_TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_JQ_TEXTS: Final = re.compile(rf"\s*{_JQ_TEXT.pattern}(?:\s*[+,]\s*{_JQ_TEXT.pattern})*\s*")
 _LONGEST: Final = 20_000
 
 
@@ -270,14 +259,23 @@ def _printed_column(arguments: Sequence[str], stdin: str | None, _: ShellState) 
     """`awk '{print $2}'`, for all lines or all but the first ones."""
     match = _COLUMN.fullmatch(arguments[-1].strip()) if arguments else None
     if stdin is None or match is None:
-        return None
+        program, values = awk.program_argument(arguments)
+        texts = awk.likely_output(program, values) if program is not None else ()
+        return "\n".join(texts) or None
     rows = (line.split() for line in stdin[:_LONGEST].splitlines())
     return "\n".join("".join(row[int(match[1]) - 1 : int(match[1])]) for row in rows) + "\n"
 
 
+def _jq(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    """`jq -nr '"text"'`: a program that is nothing but texts."""
+    raw = any(re.fullmatch(r"-\w*[rj]\w*|--(?:raw|join)-output", one) for one in arguments)
+    programs = [one for one in arguments if _JQ_TEXTS.fullmatch(one)]
+    return "\n".join(_JQ_TEXT.findall(programs[0])) + "\n" if raw and programs else None
+
+
 def _matching(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
-    patterns = [one for one in arguments if not one.startswith("-")]
-    return "1\n" if patterns and all(one in (".", ".*", "", "^") for one in patterns) else None
+    patterns = [plain_text(one) for one in arguments if not one.startswith("-")]
+    return "1\n" if patterns and all(map(matches_every_name, patterns)) else None
 
 
 def _basename(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
@@ -312,6 +310,33 @@ def _cut(arguments: Sequence[str], stdin: str | None, state: ShellState) -> str 
     return "\n".join(map(sign.join, lines)) + "\n"
 
 
+def _paste(arguments: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
+    """`paste -sd' '`: all lines in one; `paste - -`: so many lines in each."""
+    signs, paths = "\t", []
+    for before, one in pairwise(("", *arguments)):
+        given = re.fullmatch(r"-s?d(.+)|--delimiters=(.+)", one, re.DOTALL)
+        if re.fullmatch(r"-s?d|--delimiters", before):
+            signs = one
+        elif given is not None:
+            signs = given[1] or given[2]
+        elif one == "-" or not one.startswith("-"):
+            paths.append(one)
+    text = _passed_on("paste", paths[:1], stdin, state)
+    lines = (text or "")[:_LONGEST].splitlines()
+    serial = any(re.fullmatch(r"-s.*|--serial", one) for one in arguments)
+    columns = len(lines) if serial else paths.count("-")
+    if text is None or columns < 2:
+        return text
+    rows = (lines[start : start + columns] for start in range(0, len(lines), columns))
+    return "\n".join(decode_escapes(signs)[:1].join(row) for row in rows) + "\n"
+
+
+def _in_one_line(arguments: Sequence[str], stdin: str | None, _: ShellState) -> str | None:
+    """`xargs` without a command, `fmt`: the words, with blanks between them."""
+    options = all(one.startswith("-") for one in arguments)
+    return " ".join(stdin.split()) + "\n" if stdin is not None and options else None
+
+
 def _same_path(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
     paths = [one for one in arguments if not one.startswith("-")]
     return state.absolute(paths[-1]) + "\n" if paths else None
@@ -326,10 +351,13 @@ _PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None, ShellState], 
     "tr": _tr,
     **dict.fromkeys(("sed", "gsed"), _sed),
     "git": _git,
+    **dict.fromkeys(("jq", "gojq", "jaq", "yq"), _jq),
     "find": _find,
     "ls": _ls,
     "getent": _account,
     "cut": _cut,
+    "paste": _paste,
+    **dict.fromkeys(("xargs", "fmt"), _in_one_line),
     "ps": _processes,
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _printed_column),
     "pgrep": _matching,

@@ -136,11 +136,13 @@ def standard_input(redirects: Sequence[Redirect], state: ShellState) -> InputTex
     """The text that expanded redirects put on standard input; None if they put none there."""
     found = None
     for one in redirects:
+        text = "" if one.body is None else one.body.value or one.body.source
         if one.fd not in ("", "0"):
+            if one.operator.startswith("<<"):
+                state.files[f"&{one.fd}"] = state.files[f"/dev/fd/{one.fd}"] = text
             continue
         if one.operator in ("<<", "<<-", "<<<"):
             end = "\n" if one.operator == "<<<" else ""
-            text = "" if one.body is None else one.body.value or one.body.source
             found = InputText(text + end)
         elif one.operator in ("<", "<>"):
             path = one.target.value or ""

@@ -31,7 +31,7 @@ from handrail.shell.parse.syntax import (
 from handrail.shell.simulate import builtin_commands, shell_state
 from handrail.shell.simulate.builtin_commands import argument_file, fill_placeholder, is_placeholder
 from handrail.shell.simulate.carried_commands import commands_in_variables, startup_commands
-from handrail.shell.simulate.embedded_commands import embedded_commands
+from handrail.shell.simulate.embedded_commands import embedded_commands, read_files
 from handrail.shell.simulate.expansion import StateExpansion, concrete_word
 from handrail.shell.simulate.frames import SimulationFrame, make_invocation
 from handrail.shell.simulate.program_output import guess_output
@@ -259,7 +259,7 @@ class CommandSimulator:
         self, fields: Sequence[str], source: str, state: ShellState, frame: SimulationFrame
     ) -> str | None:
         stdin = frame.stdin.peek() if frame.stdin is not None else None
-        written = "".join(text for one in fields[1:] if (text := state.content(one)))
+        written = "".join(text for one in read_files(fields) if (text := state.content(one)))
         for text in embedded_commands(fields, stdin or written):
             self._text(text, source, state.fork(), frame.inside(fields[0]))
         builtin_commands.record_downloads(fields, stdin, state)

@@ -158,6 +158,7 @@ POWER_VERBS: Final[Mapping[str, frozenset[str]]] = {
             *("terminate-session", "terminate-seat"),
         )
     ),
+    "rtcwake": frozenset(("off", "mem", "disk", "standby", "freeze")),
     "init": frozenset(("0", "1", "6", "s", "S")),
     **dict.fromkeys(
         ("busctl", "dbus-send", "gdbus", "qdbus"),

@@ -77,8 +77,8 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
         ("kafka-delete-records", "kafka-delete-records.sh"), (r".* --offset-json-file .*",)
     ),
     "kaf": (r".* topic delete .*",),
-    "rabbitmqctl": (r".* (?:reset|force_reset|delete_vhost .*)",),
-    "rabbitmqadmin": (r".* delete vhost .*",),
+    "rabbitmqctl": (r".* (?:reset|force_reset|delete_vhost .*|delete_queue .*<(?:found|listed)>)",),
+    "rabbitmqadmin": (r".* delete (?:vhost|queue|exchange) .*",),
     "zkCli.sh": (r".* (?:deleteall|rmr) /(?:\w+)?(?: .*|$)",),
 }
 STORAGE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -130,6 +130,47 @@ STORAGE: Final[Mapping[str, tuple[str, ...]]] = {
     "multipass": (rf".* delete{_ALL}",),
     "limactl": (rf".* delete{_ALL}",),
 }
+# Mail, names, people and virtual machines.
+_NEEDED_BY_ALL: Final = (
+    r"(?:administrator|admins?|root|krbtgt|domain (?:admins|users|controllers)|enterprise admins)"
+)
+SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "postsuper": (r".* -d ?ALL(?: .*|$)",),
+    "qmHandle": (r".* -D(?: .*|$)",),
+    # Of every user, or all that one folder holds.
+    "doveadm": (
+        r"(?=.* expunge )(?=.* (?:-A|-F|-u ?\S*\*)(?: |$)).* all(?: .*|$)",
+        r".* mailbox delete (?=.*(?:-A|-u ?\S*\*)(?: |$)).*",
+    ),
+    "cyradm": (r".* (?:dm|deletemailbox) .*\*.*",),
+    "samba-tool": (
+        rf".* (?:user|group|computer) (?:delete|remove|disable) {_NEEDED_BY_ALL}(?: .*|$)",
+        r".* domain demote(?: .*|$)",
+        r".* dns zonedelete(?: .*|$)",
+        r".* ou (?:delete|remove) (?=.*--force-subtree-delete).*",
+    ),
+    **dict.fromkeys(("dsdel", "dsrm"), (r".* [-/]subtree(?: .*|$)",)),
+    "ipa": (
+        rf".* (?:user|group|role)-(?:del|disable) (?:--\S+ )*{_NEEDED_BY_ALL}(?: .*|$)",
+        r".* (?:dnszone|server|idrange|trust)-del .*",
+    ),
+    "ipa-server-install": (r".* --uninstall(?: .*|$)",),
+    "kdb5_util": (r".* destroy(?: .*|$)",),
+    **dict.fromkeys(
+        ("dsctl", "dsconf"), (r".* (?:remove|backend (?:.* )?delete|delete) .*--do-it.*",)
+    ),
+    "pdnsutil": (r".* delete-zone .*|.* zone delete .*",),
+    "vim-cmd": (r".* vmsvc/destroy(?: .*|$)",),
+    "xe": (r".* (?:vm|vdi|sr|pool|host)-(?:destroy|uninstall|forget|declare-dead)(?: .*|$)",),
+    "vmrun": (r".* deleteVM .*",),
+    **dict.fromkeys(
+        ("VBoxManage", "vboxmanage"),
+        (r".* (?:unregistervm|closemedium) (?=.*--delete(?:-all)?(?: |$)).*",),
+    ),
+    "bhyvectl": (r".* --destroy(?: .*|$)",),
+    # What no version names any more, where everybody fetches it from.
+    "dvc": (r"dvc gc (?=.*(?:--cloud|-\w*c\w*)(?: |$))(?=.*(?:--force|-\w*f\w*)(?: |$)).*",),
+}
 # Keys, passwords and the history of a repository: nobody can make them again.
 KEYS_AND_HISTORIES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("gpg", "gpg2"), (r".* --delete-secret-(?:keys?|and-public-keys?)(?: .*|$)",)),
@@ -146,9 +187,18 @@ KEYS_AND_HISTORIES: Final[Mapping[str, tuple[str, ...]]] = {
     "ykman": (r".* reset(?: .*|$)",),
     "tpm2_clear": (r".*",),
     "p4": (r".* obliterate (?=.*-y).*",),
+    # The first revision, or all: everything builds on it.
+    "hg": (
+        r".* (?:strip|debugstrip) (?:.* )?(?:--rev=|-r)?(?:all\(\)|0|0:\S*|:|rev\(0\)|roots?\((?:all\(\))?\))(?: .*|$)",
+    ),
+    # The whole repository, or what all work is based on.
+    "svn": (
+        r".* (?:delete|del|remove|rm) (?:.* )?[a-z+]+://[^/ ]+(?:/[^/ ]+)?(?:(?:/\S+)?/(?:trunk|branches|tags))?/?(?: .*|$)",
+    ),
+    "fossil": (r".* (?:purge|shun) (?:.* )?(?:--all|trunk)(?: .*|$)",),
     "svnadmin": (r".* (?:rmtxns|setrevprop) .*",),
     "git": (
-        r"git push (?:.* )?--mirror(?!.* --dry-run)(?: .*|$)",
+        r"git push (?:.* )?--mirror(?: .*|$)",
         # Nothing can be recovered after the reflog is gone.
         r"git (?:.* )?update-ref -d (?:refs/heads/)?(?:main|master|trunk)(?: .*|$)",
     ),

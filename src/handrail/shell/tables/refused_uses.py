@@ -13,11 +13,15 @@ _NETWORK: Final = Refusal(
 )
 _KERNEL: Final = Refusal("it changes the running kernel", "ask the user to do it")
 _LOGS: Final = Refusal("it deletes the machine's logs", "read them instead")
+_EVERYBODY: Final = Refusal("it gives everybody all rights", "give only what is needed")
 _KILLS: Final = Refusal(
     "it ends processes of others", "end only what you started, by its process id"
 )
 CLOUD: Final = Refusal(
     "it deletes whole accounts, clusters, databases or buckets", "ask the user to delete them"
+)
+REMOTE_BRANCHES: Final = Refusal(
+    "it replaces or deletes branches of a repository that others use", "ask the user to push them"
 )
 _DEFENCES: Final = (
     r"(?:apparmor|auditd|firewalld|ufw|fail2ban|iptables|nftables|selinux\S*|crowdsec|clamav\S*|falco|ossec\S*"
@@ -214,6 +218,13 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
                 r".* authorize-security-group-ingress (?=.*(?:protocol[ =](?:all|-1)|port[ =]0-65535)).*0\.0\.0\.0/0.*"
             ),
             _NETWORK,
+        ),
+        (
+            re.compile(
+                r".* put-bucket-policy (?=.*\"Allow\")(?=.*\"Principal\"\s*:\s*(?:\{\s*\"AWS\"\s*:\s*)?\"\*\")"
+                r"(?=.*\"Action\"\s*:\s*\[?\"(?:s3:)?\*\").*"
+            ),
+            _EVERYBODY,
         ),
         (re.compile(r".* cloudtrail (?:stop-logging|delete-trail)(?: .*|$)"), _LOGS),
     ),

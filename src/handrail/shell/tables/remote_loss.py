@@ -28,15 +28,15 @@ IN_USE: Final = re.compile(r"(?i)(?:^|[\W_])prod(?:uction)?(?:[\W_\d]|$)")
 NAMING: Final = re.compile(
     r"(?i)--?(?:[\w-]+-)?(?:names?|ids?|identifier|bucket|table|stack|cluster|database|db|dbname|app|site"
     r"|project|stage|group|env|environment|namespace|context|repository|vault|host|hostname|server|url|uri"
-    r"|endpoints?|addr|confirm|target)|-[ngdsahSHu]"
+    r"|endpoints?|addr|confirm|target)|--(?:(?:env|var)-)?file|--profile|-[ngdsahSHuf]"
 )
 # Options without a value, so that the next word is the name.
 FLAGS: Final = re.compile(
-    r"--?(?:yes|force|quiet|all|no-\w+|recursive|wait|now|verbose|if-exists|purge|cascade|debug|dry-run\S*|[a-zA-Z])"
+    r"--?(?:yes|force|quiet|all|no-\w+|recursive|wait|now|verbose|if-exists|purge|cascade|debug|recurse|prefix|from-key|[a-zA-Z])"
 )
 VERB: Final = re.compile(
     r"(?i)(?:[\w.]+[:-])*(?:delete|destroy|terminate|purge|remove|rm|rb|del|drop|reset|uninstall|un|down|nuke|wipe"
-    r"|erase|prune|stop|flushall|flushdb|disable)(?:[:-][\w:-]+)?"
+    r"|erase|prune|stop|flushall|flushdb|disable|unregister)(?:vm|medium)?(?:[:_-][\w:-]+)?"
 )
 _UNASKED: Final = r"(?=.*(?: -q| -y| --quiet| --yes| --force| -f| --auto-approve| -auto-approve| --confirm| --\S*non-interactive)\b)"
 _HOLDERS: Final = (
@@ -47,7 +47,7 @@ _HOLDERS: Final = (
     r"|log-groups?|trails?|cache-clusters?|replication-groups?|nodegroups?|spaces|services?|sql|spanner|aks"
     r"|storage|cosmosdb|kubernetes|k8s|backups?|topics?|queues?|streams?|vhosts?|index(?:es)?|indices|collections?|realms?"
     r"|models?|controllers?|orgs?|registr(?:y|ies)|shares?|subvolumes?|warehouses?|catalogs?|brokers?|key-?rings?|dbs?"
-    r"|workspaces?|datastores?|distributions?|load-balancers?|datacenters?|tenants?|snapshots?(?= --)|pubsub|secrets-engine)"
+    r"|workspaces?|datastores?|distributions?|load-balancers?|datacenters?|tenants?|snapshots?(?= --)|pubsub|secrets-engine|d1|pg|namespaces?)"
 )
 # A word that says what kind of thing is deleted.
 KIND: Final = re.compile(
@@ -62,10 +62,10 @@ _MACHINES: Final = (
     r".* (?:vms?|instances?|machines?|disks?|snapshots?) (?:delete|destroy|terminate)(?: .*|$)"
 )
 # `eksctl delete cluster x`, `b2 delete-bucket x`, `aws eks delete-cluster`.
-_VERB_THEN_THING: Final = rf".* {_DELETES}[- ]{_HOLDERS}(?: .*|$)"
+_VERB_THEN_THING: Final = rf".* {_DELETES}[- ](?:\w+-)*{_HOLDERS}(?:[ /].*|$)"
 
 _CLOUDS: Final = data_stores.CONTROLLERS
-_FORGES: Final = frozenset(("gh", "glab", "hub", "tea"))
+FORGES: Final = frozenset(("gh", "glab", "hub", "tea"))
 _ANY_CLOUD: Final = (
     _THING_THEN_VERB,
     _VERB_THEN_THING,
@@ -74,6 +74,8 @@ _ANY_CLOUD: Final = (
 )
 # Each thing of a list; runs and caches of a forge are cleaned up like this every day.
 _EACH: Final = rf"(?=.*[ :-]{_DELETES}[ :-]).* {LISTED}"
+_EACH_KEPT: Final = rf".* (?:releases?|secrets?|variables?|repos?|projects?|[gs]\w+-keys?) {_DELETES} (?:.* )?{LISTED}"
+_EMPTIED: Final = r"\.(?:drop|deleteMany|remove)\((?:\{\})?\)"
 _BUCKET: Final = r"(?:s3|gs|b2|az)://[^/ ]+/?\**(?: .*)?"
 _RECURSIVE: Final = r"(?=(?:.* )?(?:-\w*[rR]|--recursive)\b)"
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -123,6 +125,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         ),
     ),
     "helm": (rf".* (?:uninstall|delete|un|del) (?:.* )?{FOUND}.*",),
+    **dict.fromkeys(("k3s-uninstall.sh", "k3s-agent-uninstall.sh", "rke2-uninstall.sh"), (r".*",)),
     "kubeadm": (_UNASKED + r".* reset(?: .*|$)",),
     "nomad": (r".* (?:job )?stop (?=.*-purge).*(?:\*|<found>).*",),
     "consul": (r".* kv delete (?=.*-recurse)(?:-\S+ ?)*/?(?: .*|$)",),
@@ -143,7 +146,6 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "juju": (r".* (?:destroy|kill)-(?:controller|model) .*",),
     "govc": (r".* (?:vm\.destroy|datastore\.rm|object\.destroy|pool\.destroy) .*",),
     "talosctl": (r".* reset(?: .*|$)",),
-    "airflow": (_UNASKED + r".* db (?:reset|drop).*",),
     "cli53": (r".* delete .*",),
     **dict.fromkeys(("crane", "skopeo", "regctl"), (r".* (?:delete|rm) .*",)),
     "ldapdelete": (r".* -r(?: .*|$)",),
@@ -163,11 +165,10 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "git": (
         rf"git push (?:.* )?(?:--delete|-d) (?:.* )?(?:{_MAIN_BRANCH}|<found>)(?: .*|$)",
         rf"git push (?:.* )?:(?:refs/heads/)?(?:{_MAIN_BRANCH}|<found>)(?: .*|$)",
-        r"git push(?=.* (?:-f|--force)\b)(?=.* (?:--mirror|--all|--tags|--prune)\b)(?!.* --dry-run).*",
-        r"git push (?:.* )?--mirror .*(?:://|@).*",
+        r"git push(?=.* (?:-f|--force)\b)(?=.* (?:--mirror|--all|--tags|--prune)\b).*",
         # A branch that others build on, with another history.
-        rf"git push(?=.* (?:-f|--force)(?: |$))(?!.* (?:-n|--dry-run)\b)(?: .*)?[ :](?:refs/heads/)?{_MAIN_BRANCH}(?: .*|$)",
-        rf"git push(?!.* (?:-n|--dry-run)\b)(?: .*)? \+(?:[^ ]*[:/])?{_MAIN_BRANCH}(?: .*|$)",
+        rf"git push(?=.* (?:-f|--force)(?: |$))(?: .*)?[ :](?:refs/heads/)?{_MAIN_BRANCH}(?: .*|$)",
+        rf"git push(?: .*)? \+(?:[^ ]*[:/])?{_MAIN_BRANCH}(?: .*|$)",
     ),
     # Databases.
     "dropdb": (r"dropdb (?=.*(?:prod|-h |--host)).*",),
@@ -179,7 +180,15 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
             r".* (?:debug segfault|shutdown)(?: .*|$)",
         ),
     ),
-    **dict.fromkeys(("mongo", "mongosh"), (r".*\.dropDatabase\(.*",)),
+    **dict.fromkeys(
+        ("mongo", "mongosh"),
+        # Without a name it is the database for trials.
+        (
+            r".*\.dropDatabase\(.*",
+            rf"mongo(?:sh)? (?:-\S+ )*(?!-)[\w.:/-]+ .*{_EMPTIED}.*",
+            rf".*{_EMPTIED}\S* [\w.:/-]+",
+        ),
+    ),
     # Everything that a search engine or another service holds.
     **dict.fromkeys(
         ("curl", "http", "xh"),
@@ -187,20 +196,21 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
             r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?:://[^/ ]+|:9200|elastic\S*|opensearch\S*)/(?:_all|\*)[\"']?(?: .*|$)",
             # One index of a search engine.
             r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?::9200|elastic\S*|opensearch\S*)/[\w.*-]+(?: .*|$)",
-            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*api\.[^/ ]+/(?:v\d/)?(?:repos/[^/ ]+|projects|orgs)/[^/ ]+(?: .*|$)",
+            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?:api\.[^/ ]+|/api)/(?:v\d/)?(?:repos/[^/ ]+|projects|groups|orgs)/[^/ ]+(?: .*|$)",
         ),
     ),
 }
 _TABLES: Final = (
     *(_OWN, data_stores.BACKUPS, data_stores.QUEUES, data_stores.STORAGE),
-    data_stores.KEYS_AND_HISTORIES,
+    *(data_stores.SERVICES, data_stores.KEYS_AND_HISTORIES),
 )
 # The words of the command, joined by single blanks, must match one of them as a whole.
 # Compiled where they are used: `re` keeps what it has compiled.
 LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
     name: (
         *(_ANY_CLOUD if name in _CLOUDS else ()),
-        *((_EACH,) if name in _CLOUDS - _FORGES else ()),
+        *((_EACH,) if name in _CLOUDS - FORGES else ()),
+        *((_EACH_KEPT,) if name in FORGES else ()),
         *(pattern for table in _TABLES for pattern in table.get(name, ())),
     )
     for name in (*_CLOUDS, *chain(*_TABLES))
@@ -208,10 +218,11 @@ LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
 _CLOUD_VERB: Final = rf".*[ :-]{_DELETES}(?:[ :-].*|$)"
 # Refused where production is named: one object may be all that a service needs.
 LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(_CLOUDS - _FORGES - {"aws"}, (_CLOUD_VERB,)),
+    **dict.fromkeys(_CLOUDS - FORGES - {"aws"}, (_CLOUD_VERB,)),
     "aws": (
         r".* s3 sync (?=.*--delete\b).*",
         rf".* s3 rm {_RECURSIVE}.*",
+        r".* change-resource-record-sets (?=.*\baction\W+delete\b).*",
         r".* (?:delete|terminate|purge|deregister)-(?!message|item|object\b|log|tag|metric|alarm)[\w-]+(?: .*|$)",
     ),
     **dict.fromkeys(
@@ -225,7 +236,13 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
         ("terraform", "tofu", "terragrunt", "pulumi", "cdk"),
         (r".* (?:workspace|stack) (?:delete|rm|remove)(?: .*|$)",),
     ),
-    **dict.fromkeys(("curl", "http", "xh"), (r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*://.*",)),
+    **dict.fromkeys(
+        ("curl", "http", "xh"),
+        (
+            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*://.*",
+            r".*(?:/_delete_by_query|/delete_series)\b.*",
+        ),
+    ),
     **dict.fromkeys(
         ("kubectl", "oc"),
         (
@@ -238,19 +255,74 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("redis-cli", "valkey-cli", "keydb-cli"), (r".* (?:flushall|flushdb)(?: .*|$)",)
     ),
-    **dict.fromkeys(("mongo", "mongosh"), (r".*\.(?:drop|deleteMany|remove)\((?:\{\})?\).*",)),
+    **dict.fromkeys(("mongo", "mongosh"), (rf".*{_EMPTIED}.*",)),
     **dict.fromkeys(("rails", "rake", "bundle"), (r".*db:(?:drop|reset|purge|schema:load).*",)),
     "pg_restore": (r".* (?:-c|--clean)(?: .*|$)",),
+    "mlflow": (r"mlflow gc(?: .*|$)", _CLOUD_VERB),
 }
-# They run tasks of a project: the words say what is done, and where.
-FRAMEWORKS: Final = frozenset(("rails", "rake", "bundle"))
 # Words that empty or rebuild what a program keeps; refused where production is named.
 RESETS: Final = re.compile(
     r"(?i)(?:db|database|migrate|migrations?|schema|orm|doctrine|ecto|data|doctrine:\w+|prisma)[:_.-](?:\w+[:_.-])*"
     r"(?:drop|reset|wipe|fresh|purge|truncate|refresh|nuke|flush|clean|destroy)\S*|flush|reset[_-]?(?:db|database|schema|all)"
     r"|drop[_-]?(?:db|database|all|tables?|schema)?|truncate|wipe|purge|nuke|destroy(?:[_:-]\w+)?|delete[_-]all|tear-?down|erase"
+    r"|flyway:clean|downgrade:base|migrate:zero|--(?:force-)?reset|(?:\w[\w-]*[:_-])?delete|.*\.all\(\)\.delete\(.*"
     r"|.*\.(?:delete_all|destroy_all|truncate(?:_all)?|deleteMany|dropDatabase|drop_all|drop_database)\b.*"
 )
+# Every migration is taken back: what migrates, the step back, and how far.
+MIGRATES: Final = re.compile(
+    r"(?i)(?:.*[:_.-])?(?:db|schema|migrat\w*)(?:[:_.-].*)?|knex|sequelize\S*|goose|dbmate|typeorm|mikro-orm"
+    r"|flyway|liquibase|phinx|diesel|sqlx|artisan|doctrine\S*|ecto\S*|alembic|tern|atlas"
+)
+TAKES_BACK: Final = re.compile(r"(?i)(?:[\w.-]+:)*(?:rollback|down|undo|revert|down-to)(?::\w+)?")
+THE_START: Final = re.compile(
+    r"(?i)--?all|all|0|zero|base|--(?:to|step|target)=(?:0|all)|.*:undo:all"
+)
+# Programs that print statements which empty every table: `manage.py sqlflush`.
+PRINTS_FLUSH: Final = re.compile(r"sql(?:flush|clear|reset)|--to-empty|--to-schema-empty")
+# The root of a store, or a whole container of it: `dbfs:/`, `hdfs://host/`, `lakefs://repo`.
+STORE_ROOT: Final = re.compile(
+    r"(?!https?:|file:|git|ssh:)[a-z][a-z0-9+.-]+:(?:/{1,3}|//[^/ ]+/?)\**", re.IGNORECASE
+)
+REMOVAL: Final = re.compile(
+    r"(?:\S+[-.])?(?:rm|rmr|rmdir|remove|delete|del|purge|rmtree|delete-recursive)|--?(?:rm|rmr|delete|remove)"
+)
+RECURSIVELY: Final = re.compile(
+    r"-\w*[rR]\w*|--recursive(?:=true)?|--recurse|rmr|-rmr|purge|rmtree"
+)
+# A selector of metrics, logs or labels that leaves nothing out.
+EVERY_SERIES: Final = re.compile(r"""\{\s*\w+\s*=~\s*["']\.[+*]["']\s*\}""")
+DELETES_SERIES: Final = re.compile(
+    r"(?i)(?:.*[/ ])?(?:delete|drop|purge|remove)(?:[-_ /?].*|$)|.*(?:/delete_series|/loki/api/v1/delete)\b.*"
+)
+# All records of a name that may be a whole zone.
+ZONE_EMPTIED: Final = re.compile(
+    r"(?im)^\s*(?:update\s+)?del(?:ete)?\s+[\w-]+\.[\w-]+\.?(?:\s+(?:\d+\s+)?(?:IN\s+)?ANY)?\s*$"
+)
+# What a forge keeps for a while, and cleans up every day.
+KEPT_A_WHILE: Final = word_set("""
+    run runs cache caches codespace codespaces cs pr mr issue label notification artifact artifacts ci
+""")
+# Rules by which a store deletes its objects, and one that keeps none of them for long.
+LIFECYCLE: Final = re.compile(r"(?i)lifecycle|^ilm$|^expire$|management-policy")
+EXPIRES_SOON: Final = re.compile(
+    r"(?i)(?:expir\w*|delete|age|days\w*)[-\w]*[\"'\s:=,{]+(?:days|age|daysAfter\w+)?[\"'\s:=]*[0-7]\b"
+)
+ONLY_SOME: Final = re.compile(
+    r"(?i)(?:prefix|matchesPrefix|tags?|key)[\"']?\s*[:= ]\s*\[?[\"']?[\w./-]"
+)
+# `aws s3 sync empty s3://data --delete`: the store becomes like a directory with nothing in it.
+SYNCS: Final = re.compile(r"sync|rsync|mirror")
+NOTHING: Final = re.compile(r"(?:.*/)?(?:empty\w*|null|void|nothing)/?")
+DELETES_OTHERS: Final = re.compile(r"--(?:delete|remove)[\w-]*(?:=true)?|-d|sync")
+# Prints what there is, for another run of the same program.
+LISTING: Final = re.compile(r"(?:list|ls|show|status|get)(?:[_-]\w+)?|\w+-(?:list|status)")
+# They list what is installed on this machine, and can be installed or made again.
+INSTALLED_HERE: Final = word_set("""
+    pip pip3 pipx uv conda mamba micromamba asdf mise rtx pyenv rbenv nodenv nvm fnm volta rustup cargo gem npm pnpm
+    yarn dotnet sdk jupyter kind k3d minikube ollama poetry pdm hatch ghcup opam luarocks cpanm composer code codium
+""")
+# The list has only some of it.
+NARROWED: Final = re.compile(r"(?:--filter|-\w*f)[ =][\"']?\w+=|\|\s*(?:e?grep|rg|head|tail|fzf)\b")
 # `shopctl delete all`, `search-cli purge --all`.
 CONTROL_PROGRAM: Final = re.compile(r"[\w.-]*(?:ctl|cli|admin|adm)(?:\.(?:sh|py))?")
 EVERYTHING: Final = re.compile(
@@ -261,11 +333,15 @@ PRODUCTION: Final = re.compile(r"(?i)(?:.*[^a-z])?prod(?:uction)?(?:[^a-z].*)?")
 # What is kept only to be quicker is made again.
 MADE_AGAIN: Final = re.compile(r"(?i)cache|css|dns|assets|rewrite|session|transient|cdn")
 # Clients whose target is an address: on another machine others use it.
-ADDRESSED: Final = frozenset(("mongo", "mongosh", "redis-cli", "valkey-cli", "keydb-cli"))
+ADDRESSED: Final = word_set("mongo mongosh redis-cli valkey-cli keydb-cli mlflow")
 # Clients that take SQL, or something like it, as an argument or on standard input.
 SQL_CLIENTS: Final = word_set("""
     psql mysql mariadb sqlcmd mssql-cli cqlsh clickhouse-client clickhouse influx snowsql snow cockroach
-    usql pgcli mycli sqlite3 litecli bq trino presto beeline impala-shell hive db2 sqlplus isql vsql duckdb
+    usql pgcli mycli sqlite3 litecli bq trino presto beeline impala-shell hive db2 sqlplus isql vsql duckdb cypher-shell
+""")
+# They talk to a cluster or a warehouse that others use, too.
+SHARED_CLIENTS: Final = word_set("""
+    cqlsh clickhouse-client snowsql snow bq trino presto impala-shell hive beeline vsql
 """)
 # Literals and comments of SQL: what they say is not done.
 SQL_DATA: Final = re.compile(r"'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -274,15 +350,18 @@ _STATEMENT: Final = r"(?is)(?:^|[;\n{(\"]|^-\w|^--[\w-]+=)\s*"
 DROPS: Final = re.compile(
     _STATEMENT
     + r"(?:drop|delete)\s+(?:database|schema|keyspace|owned|tablespace|user(?=.*\bcascade\b))\s+(?:by\s+)?(?:if\s+exists\s+)?"
-    r"[`\"'\[]?([\w.$-]+)"
+    r"[`\"'\[]?([\w.$<-]+)"
+    # Every node of a graph.
+    r"|(?i:match\s*\(\s*(\w+)\s*\)\s*(?:detach\s+)?delete\s+\2\s*(?:;|$))"
 )
 # Whole tables of a database that is in use.
 EMPTIES: Final = re.compile(
-    _STATEMENT + r"(?:drop\s+table|truncate(?:\s+table)?\s+\w|delete\s+from\s+[\w.`\"]+\s*(?:;|$))"
+    _STATEMENT
+    + r"(?:drop\s+table|truncate(?:\s+table)?\s+\w|delete\s+from\s+[\w.`\"]+\s*(?:where\s+(?:1\s*=\s*1|true|1)\s*)?(?:;|$))"
 )
 # Options of such clients whose value is neither a place nor a name.
 SQL_VALUES: Final = frozenset(("-U", "-u", "-c", "-e", "-f", "-o", "-P", "-Q", "-q", "-E"))
 # The programs with a row in one of these tables.
 PROGRAMS: Final = LOSSES.keys() | LOSSES_IN_USE.keys() | SQL_CLIENTS
 # They, too, send SQL: `wrangler d1 execute db --command 'drop table x'`.
-SENDS_SQL: Final = SQL_CLIENTS | data_stores.CONTROLLERS - _FORGES
+SENDS_SQL: Final = SQL_CLIENTS | data_stores.CONTROLLERS - FORGES

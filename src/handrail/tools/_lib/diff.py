@@ -58,11 +58,7 @@ def render_creation(path: str, text: str) -> str:
         return ""
     total = count_lines(text)
     head = split_lines(text, MAX_SHOWN - 1)
-    hunk = DiffHunk((), head)
-    body = [
-        _DiffLine("", f"@@ -0,0 +{_range(1, total)} @@"),
-        *_body(hunk, changed_spans((), head), 0, 0),
-    ]
+    body = [_DiffLine("", f"@@ -0,0 +{_range(1, total)} @@"), *_signed("+", head)]
     unended = not text.endswith(("\n", "\r"))
     omitted = 1 + total + unended - MAX_SHOWN
     return _add_header(

@@ -37,6 +37,8 @@ from handrail.tools._lib.tool_base import INTEGER, STRING, object_schema
 _IMITATION: Final = re.compile(
     r"(?<![^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])(?=(?:stdout|stderr|exit_code):|\[handrail[: ])"
 )
+# Each imitation contains one of these; most output contains none, and is not searched further.
+_IMITATED: Final = ("stdout:", "stderr:", "exit_code:", "[handrail")
 _QUOTE: Final = "> "
 _LEAST_ERROR_LINES: Final = 10
 
@@ -90,7 +92,10 @@ def _join_around_gap(head: list[str], what: str, tail: list[str]) -> str:
 
 def quote_imitations(text: str) -> str:
     """Return the output of a program, with lines that imitate Handrail's marked."""
-    return _IMITATION.sub(_QUOTE, text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    if not any(words in text for words in _IMITATED):
+        return text
+    return _IMITATION.sub(_QUOTE, text)
 
 
 def _lines(data: bytes) -> list[str]:

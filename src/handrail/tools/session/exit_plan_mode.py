@@ -80,7 +80,7 @@ class ExitPlanMode(Builtin[ExitPlanModeParams]):
         text = [f"The user agreed to the plan. The mode is {exit_.mode} now; carry the plan out."]
         if exit_.waiting:
             text.append(
-                f"{exit_.waiting} queued calls wait for the user's word; do not make them again."
+                f"Queued calls that wait for the user: {exit_.waiting}. Do not make them again."
             )
         return Output("\n".join(text), data=exit_._asdict())
 

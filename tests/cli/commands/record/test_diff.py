@@ -5,6 +5,9 @@ import subprocess
 
 import pytest
 
+from handrail.cli.commands.record.diff import count_lines, diff_lines
+from handrail.history.call_diffs import FileDiff
+
 
 @pytest.fixture
 def worked(handrail, workspace, tmp_path):
@@ -187,3 +190,78 @@ def test_a_content_that_nothing_keeps_is_said_to_be_changed_since(handrail, work
 
     (workspace / "a.txt").unlink()
     assert "removed since" in handrail("diff", "--json").lines[0]["reason"]
+
+
+HEADER = "--- a/q.sql\n+++ b/q.sql\n"
+
+
+@pytest.mark.parametrize(
+    ("diff", "counts"),
+    [
+        (None, (0, 0)),
+        ("", (0, 0)),
+        ("q.sql: 10 bytes become 20\n", (0, 0)),
+        (f"{HEADER}@@ -1 +1,2 @@\n-a\n+b\n+c\n", (2, 1)),
+        (f"{HEADER}@@ -1,2 +1 @@\n--- a comment\n x\n", (0, 1)),
+        (f"{HEADER}@@ -1 +1,2 @@\n x\n+++i;\n", (1, 0)),
+        (f"{HEADER}@@ -1 +1 @@\n-a\n+b\n@@ -9 +9,2 @@\n+c\n z\n", (2, 1)),
+        ("@@ -1 +1 @@\n-a\n+b\x0c+c\n", (1, 1)),
+    ],
+)
+def test_added_and_removed_lines_are_counted(diff, counts):
+    assert count_lines(FileDiff("q.sql", "update", True, diff)) == counts
+
+
+def test_files_are_listed_with_their_counts_or_shown():
+    changed = FileDiff("a\n", "update", True, f"{HEADER}@@ -1 +1 @@\n-a\n+b\n")
+    unknown = FileDiff("b", "delete", True, None, "not kept")
+
+    assert list(diff_lines([])) == list(diff_lines([], stat=True)) == ["no changes"]
+    assert list(diff_lines([changed, unknown], stat=True)) == [
+        "update    +1 -1  a\\n",
+        "delete    +0 -0  b",
+        "2 files",
+    ]
+    assert list(diff_lines([changed, unknown])) == [
+        *changed.diff.splitlines(),
+        "b: delete; not kept",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--turn", "x"), 2),
+        (("--turn", "9"), 1),
+        (("--session", "nope"), 2),
+        (("--task", "--session", "cli"), 2),
+    ],
+)
+def test_a_turn_or_session_that_is_not_there_is_a_problem(handrail, workspace, words, code):
+    handrail("call", "--mode", "accept-edits", "write_file", "path=b.txt", "content=b")
+
+    assert handrail("diff", *words).code == code
+
+
+def test_a_session_without_changes_says_so(handrail, workspace):
+    handrail("call", "read_file", "path=a.txt")
+
+    assert handrail("diff").out == "no changes\n"
+    assert handrail("diff", "--session", "cli").out.startswith("no changes in session cli;")
+    assert handrail("diff", "--session", "cli", "--json").out == ""
+
+
+def test_nothing_recorded_has_no_changes_and_no_sessions(handrail, workspace):
+    assert handrail("diff").out == "no changes\n"
+    assert handrail("diff", "--session", "s").code == 2
+
+
+def test_the_session_that_changed_something_last_is_shown(handrail, workspace):
+    for session, path in (("one", "1.txt"), ("two", "2.txt")):
+        words = ("write_file", f"path={path}", "content=x")
+        handrail("--session", session, "--mode", "accept-edits", "call", *words)
+    handrail("--session", "three", "call", "read_file", "path=a.txt")
+
+    shown = handrail("diff", "--stat", "--json").lines
+
+    assert [(one["session"], one["path"], one["added"]) for one in shown] == [("two", "2.txt", 1)]

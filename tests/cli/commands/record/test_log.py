@@ -1,7 +1,20 @@
 import asyncio
+import json
 import sqlite3
+from argparse import ArgumentTypeError
+
+import pytest
 
 from handrail import open as handrail_open
+from handrail.cli.commands.record.log import (
+    _parse_turn,
+    _print_ended,
+    arguments_line,
+    call_json,
+    print_calls,
+    reverted_calls,
+)
+from handrail.core.ports.records import CallRecord
 
 
 def test_the_newest_call_comes_first(handrail):
@@ -186,3 +199,132 @@ def test_the_calls_of_one_agent(handrail, workspace):
     assert {one["requested"]["agent"] for one in found} == {"explore-1"}
     assert len(handrail("log", "--agent", "explore-1", "-n", "1", "--json").lines) == 1
     assert handrail("log", "--agent", "nobody", "--json").out == ""
+
+
+def record(call_id="c1", *, tool="edit_file", ended_ns=5, intent=None, session="s", turn=1, **more):
+    completed = None if ended_ns is None else {"status": "ok", "changes": ["a.txt"]} | more
+    arguments = more.get("arguments", {"path": "a\n.txt", "text": "x" * 99})
+    requested = {"tool": tool, "arguments": arguments}
+    return CallRecord(session, call_id, turn, 1, requested, intent, completed, ended_ns)
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        (record(), f"path=a\\n.txt text={'x' * 59}…"),
+        (record(arguments=None), ""),
+        (record(arguments="[]"), ""),
+        (record(arguments={}), ""),
+        (record(tool="undo", arguments={"redo": True, "n": 2}), "n=2"),
+        (record(tool="undo", arguments={"redo": False}), "redo=False"),
+        (record(tool="edit_file", arguments={"redo": True}), "redo=True"),
+        (record(tool="undo", arguments={}, intent={"data": {"undid": ["a", 2]}}), "undid=a, 2"),
+    ],
+)
+def test_arguments_are_on_one_line(call, shown):
+    assert arguments_line(call) == shown
+
+
+@pytest.mark.parametrize(
+    ("call", "reverted"),
+    [
+        (record(tool="undo", intent={"data": {"undid": ["c1"]}}), {"undid": "c1"}),
+        (record(tool="undo", intent={"data": {"redid": ["c1", "c2"]}}), {"redid": "c1, c2"}),
+        (record(tool="undo", intent={"data": {"undid": [1], "redid": [2]}}), {"redid": "2"}),
+        (record(tool="undo", intent={"data": {}}), {}),
+        (record(tool="undo", intent={"data": None}), {}),
+        (record(tool="undo", intent=None), {}),
+        (record(tool="undo", intent={"data": {"undid": ["c1"]}}, changes=[]), {}),
+        (record(tool="undo", intent={"data": {"undid": ["c1"]}}, ended_ns=None), {}),
+        (record(tool="edit_file", intent={"data": {"undid": ["c1"]}}), {}),
+    ],
+)
+def test_what_an_undo_reverted_is_named_if_it_changed_something(call, reverted):
+    assert reverted_calls(call) == reverted
+
+
+@pytest.mark.parametrize(
+    ("text", "turn"),
+    [
+        ("last", "last"),
+        ("3", (None, 3)),
+        ("s:3", ("s", 3)),
+        ("a:b:10", ("a:b", 10)),
+        (":3", ("", 3)),
+        ("9" * 15, (None, int("9" * 15))),
+    ],
+)
+def test_turns_are_numbers_of_a_session_or_the_last(text, turn):
+    assert _parse_turn(text) == turn
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "s:", "s:x", "1.5", "9" * 16])
+def test_other_turns_are_refused(text):
+    with pytest.raises(ArgumentTypeError):
+        _parse_turn(text)
+
+
+def test_no_calls_are_a_line(capsys):
+    print_calls([])
+
+    assert capsys.readouterr().out == "no calls\n"
+
+
+def ended_ids(capsys, calls, since_ns, printed):
+    _print_ended(calls, since_ns, printed, as_json=True)
+    return [json.loads(line)["call_id"] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_followed_calls_are_printed_once_in_the_order_in_which_they_came(capsys):
+    printed = set()
+    old, running = record("old", ended_ns=4), record("running", ended_ns=None)
+    first, second = record("first", ended_ns=5), record("second", ended_ns=6)
+
+    assert ended_ids(capsys, [second, running, first, old], 5, printed) == ["first", "second"]
+    ended = record("running", ended_ns=7)
+    assert ended_ids(capsys, [second, ended, first, old], 5, printed) == ["running"]
+    assert ended_ids(capsys, [second, ended, first, old], 5, printed) == []
+    # What is no longer among the newest calls is forgotten.
+    assert ended_ids(capsys, [ended], 5, printed) == []
+    assert {key[1] for key in printed} == {"running"}
+
+
+def test_followed_calls_are_lines_without_json(capsys):
+    _print_ended([record()], 0, set(), as_json=False)
+
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.split()[-6:-1] == ["c1", "s:1", "edit_file", "ok", "path=a\\n.txt"]
+
+
+def test_a_call_as_json_has_its_times_in_utc():
+    call = record(ended_ns=2_000_000_000)
+
+    shown = call_json(call)
+    assert shown["requested_at"].startswith("1970-01-01T00:00:00")
+    assert shown["completed_at"].startswith("1970-01-01T00:00:02")
+    assert call_json(record(ended_ns=None))["completed_at"] is None
+    assert shown["session"] == "s"
+
+
+def test_turns_of_a_session_are_listed_alone(handrail):
+    for path in ("a.txt", "b.txt", "c.txt"):
+        handrail("call", "file_info", f"path={path}")
+
+    def listed(*words):
+        calls = handrail("log", "--json", *words).lines
+        return [one["requested"]["arguments"]["path"] for one in calls]
+
+    assert listed("--turn", "last") == ["c.txt"]
+    assert listed("--turn", "2") == ["b.txt"]
+    assert listed("--turn", "cli:1") == ["a.txt"]
+    assert listed("--turn", "last", "--session", "cli") == ["c.txt"]
+    assert listed("--agent", "nobody") == []
+    assert handrail("log", "--turn", "cli:9").code == 1
+    assert handrail("log", "--turn", "nope:1").code == 2
+    assert handrail("log", "--turn", "9", "--json").out == ""
+
+
+def test_a_session_of_an_unrecorded_workspace_is_unknown(handrail):
+    assert handrail("log", "--session", "s").code == 2
+    assert handrail("log", "--turn", "s:1").code == 2
+    assert handrail("log", "--turn", "1").code == 0

@@ -21,6 +21,11 @@ from handrail.mcp.client import oauth
 
 
 @pytest.fixture
+def terminal(preloaded_terminal):
+    return preloaded_terminal
+
+
+@pytest.fixture
 def server():
     with LoginServer().serve() as one:
         yield one

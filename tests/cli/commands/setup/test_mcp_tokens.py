@@ -26,6 +26,11 @@ from handrail.host.state.directories import state_home
 
 
 @pytest.fixture
+def terminal(preloaded_terminal):
+    return preloaded_terminal
+
+
+@pytest.fixture
 def server():
     with LoginServer().serve() as one:
         yield one

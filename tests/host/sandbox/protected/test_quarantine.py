@@ -5,18 +5,11 @@ import os
 import stat
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.host.sandbox.protected import quarantine as module
 from handrail.host.sandbox.protected.quarantine import Quarantine, handle_path, writable_folder
 
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()
+pytestmark = pytest.mark.usefixtures("no_open_files")
 
 
 @pytest.fixture

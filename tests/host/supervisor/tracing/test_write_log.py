@@ -5,11 +5,12 @@ import os
 from types import SimpleNamespace
 
 import pytest
-from tests.support.handles import open_handles
 
 from handrail.host.supervisor.tracing import write_log
 from handrail.host.supervisor.tracing.traced_syscalls import PathArgument, TracedSyscall
 from handrail.host.supervisor.tracing.write_log import WriteLog
+
+pytestmark = pytest.mark.usefixtures("no_open_files")
 
 OPEN, RENAME, AT, HANDLE, FOLLOWS = range(5)
 CALLS = {
@@ -20,14 +21,6 @@ CALLS = {
     FOLLOWS: TracedSyscall((PathArgument(0, follows=True),)),
 }
 MISSING = 999
-
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test leaves no file open."""
-    before = open_handles()
-    yield
-    assert open_handles() - before == set()
 
 
 class KnownMemory:

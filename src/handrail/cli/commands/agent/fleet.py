@@ -235,34 +235,40 @@ def _show(options: Namespace, state: FleetState) -> int:
         for line in report.lines():
             output.print_line(line)
         if options.what == "report":
-            for line in _failed_lines(state):
+            for line in _noted_lines(state):
                 output.print_line(line)
     return 0
 
 
-def _failed_lines(state: FleetState) -> list[str]:
-    """Return the tasks that did not pass, with their problems."""
+def _noted_lines(state: FleetState) -> list[str]:
+    """Return the tasks that did not pass, with their problems, and those with interrupted calls."""
     from contextlib import closing
 
     from handrail.cli.render.screen import one_line
     from handrail.scale.journal import FleetJournal
 
-    lines = []
+    failed, passed = [], []
     with closing(FleetJournal(state.directory, read_only=True)) as journal:
         for result in journal.results():
-            if result["passed"]:
-                continue
-            failed = [check["command"] for check in result["checks"] if check["exit_code"] != 0]
-            reason = (result["problem"] or {}).get(
-                "message"
-            ) or f"checks failed: {', '.join(failed)}"
-            unknown = (
-                f"; unknown calls: {', '.join(result['unknown_calls'])}"
-                if result["unknown_calls"]
-                else ""
-            )
-            lines.append(one_line(f"{result['id']}: {result['status']}; {reason}{unknown}"))
-    return ["not passed:", *(f"  {line}" for line in lines)] if lines else []
+            unknown = "".join(f"; unknown call: {call}" for call in result["unknown_calls"])
+            if not result["passed"]:
+                line = f"{result['id']}: {result['status']}; {_reason(result)}{unknown}"
+                failed.append(one_line(line))
+            elif unknown:
+                passed.append(one_line(f"{result['id']}{unknown}"))
+    headings = {"not passed:": failed, "passed, but calls were interrupted:": passed}
+    return [
+        line
+        for heading, lines in headings.items()
+        if lines
+        for line in (heading, *(f"  {one}" for one in lines))
+    ]
+
+
+def _reason(result: Mapping[str, Any]) -> str:
+    checks = [check["command"] for check in result["checks"] if check["exit_code"] != 0]
+    problem = (result["problem"] or {}).get("message")
+    return problem or f"checks failed: {', '.join(checks)}"
 
 
 def _stop(state: FleetState, *, now: bool) -> int:

@@ -122,7 +122,9 @@ def diff_lines(diffs: Sequence[FileDiff], *, stat: bool = False) -> Iterator[str
 
 def count_lines(diff: FileDiff) -> tuple[int, int]:
     """Return how many lines were added and removed."""
-    lines = [line for line in (diff.diff or "").splitlines() if line[:3] not in ("+++", "---")]
+    # The names of the file are above the first hunk; below it, `--- x` is the removed line `-- x`.
+    _, hunks, below = f"\n{diff.diff or ''}".partition("\n@@")
+    lines = below.split("\n") if hunks else []
     return sum(line[:1] == "+" for line in lines), sum(line[:1] == "-" for line in lines)
 
 

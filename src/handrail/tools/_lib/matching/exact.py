@@ -124,13 +124,25 @@ def replace_everywhere(
     """Return the edit of all exact occurrences of the old text; None if there are none.
 
     If all occurrences get the same bytes, `FoundEdit.splices` has only the first `most`. Raises
-    `too_large` if each occurrence needs different bytes and there are too many.
+    `too_large` if each occurrence needs different bytes and there are too many, and
+    `invalid_arguments` if whole lines would be joined.
     """
     first = next(iter(list_matches(file, old, 1)), None)
     if first is None:
         return None
-    if not _is_uniform(file, first, new):
-        return _replace_one_by_one(file, path, old, new)
+    if _is_uniform(file, first, new):
+        edit = _replace_alike(file, first, old, new, most)
+    else:
+        edit = _replace_one_by_one(file, path, old, new)
+    # Without a word in it, the old text is what separates lines: they are meant to be joined.
+    framed = "\n" in (old[:1], old[-1:]) and any(map(str.isalnum, old))
+    if framed and any(joins_lines(file, one.start, one.end, old, new) for one in edit.splices):
+        raise _frame_problem()
+    return edit
+
+
+def _replace_alike(file: ByteText, first: Match, old: str, new: str, most: int) -> FoundEdit:
+    """Replace every occurrence of the bytes of the first match by the same bytes."""
     before, after = file.data[first.start : first.end], encode_replacement(file, first, old, new)
     splices: list[Splice] = []
     at = first.start
