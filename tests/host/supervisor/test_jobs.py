@@ -200,6 +200,16 @@ async def test_a_kept_job_survives_the_killing_of_its_runtime(programs, start_ru
     await programs.until_dead()
 
 
+async def test_output_waits_for_the_program_of_a_killed_runner(programs, processes):
+    job = await processes.start(programs.launch("sleep 600"), programs.request())
+    [runner] = programs.runners()
+
+    os.kill(runner, signal.SIGKILL)
+    seen = await processes.output(job.id, 0, 20, 100)
+
+    assert (seen.job.state, seen.job.pid) == (JobState.LOST, None)
+
+
 async def test_a_job_whose_runner_was_killed_is_lost(programs, processes):
     job = await processes.start(programs.launch("sleep 600"), programs.request())
     [runner] = programs.runners()

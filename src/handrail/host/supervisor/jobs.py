@@ -140,9 +140,11 @@ class SupervisedJobs:
     async def _wait_ended(self, number: str) -> None:
         if number in self._own:
             await self._own[number].wait_answer()
-            return
-        # A runner ends with its job. The program can only still run if the runner was killed.
         record = self._record(number)
+        if record.job.state is not JobState.RUNNING:
+            return
+        # The job of another runtime, or its runner was killed. A runner ends with its job, but a
+        # killed one closes its connection before the kernel ends the program.
         await wait_exit(record.runner.pid, still=lambda: record.runner.alive)
         await wait_exit(record.program.pid, still=lambda: record.program.alive)
 

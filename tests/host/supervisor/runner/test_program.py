@@ -172,7 +172,7 @@ class TestEventLoop:
         for handle in [one for pair in pipes for one in pair]:
             os.close(handle)
 
-    @pytest.mark.parametrize(("wait_s", "least", "most"), [(0.02, 0.019, 5), (-1, 0, 0.5)])
+    @pytest.mark.parametrize(("wait_s", "least", "most"), [(0.02, 0.019, 5), (-1, 0, 5)])
     def test_a_turn_ends_when_its_time_is_over(self, loop, wait_s, least, most):
         begun = time.monotonic()
 

@@ -76,7 +76,7 @@ def test_a_program_that_ends_by_itself(monkeypatch):
 
     assert found[:2] == (ExitReason.ENDED, 3)
     assert found[3:] == (0, ())
-    assert 5 <= found.duration_s < 6
+    assert 5 <= found.duration_s < 15
     assert (tree.signals, process.returncode, released) == ([], 3, [True])
     assert (made.pid, made.connections()) == (1, [("h", 443, "no")])
 
