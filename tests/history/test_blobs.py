@@ -57,3 +57,18 @@ def test_what_a_killed_process_was_writing_goes_after_a_day(tmp_path):
     freed = DirectoryBlobs(tmp_path).drop_all_but(set())
 
     assert (freed, old.exists(), new.exists()) == (4, False, True)
+
+
+def test_packing_leaves_packed_contents_and_files_of_writers_alone(tmp_path):
+    blobs = DirectoryBlobs(tmp_path)
+    digest = blobs.keep(Content(b"x" * 4096))
+    writing = tmp_path / f".{digest}.1.ab"
+    writing.write_bytes(b"y" * 4096)
+
+    saved = blobs.pack()
+    files = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+
+    assert saved > 0 and blobs.load(digest) == b"x" * 4096
+    assert writing.read_bytes() == b"y" * 4096
+    assert blobs.pack() == 0
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == files

@@ -49,6 +49,21 @@ def cpu_seconds(command):
         ("xargs aws ", "delete ", ""),
         ("git push ", "+", ""),
         ("curl -X DELETE ", "://", ""),
+        # Every command of a stage is fed by every command of the one before.
+        ("x ", "| { " + "cat; " * 20 + "} ", "| tee x"),
+        ("echo a ", "| { " + "cat; " * 20 + "} ", "| tee x"),
+        ("aws s3api put-bucket-lifecycle-configuration --x ", "days", ""),
+        ("aws s3api put-bucket-lifecycle-configuration --x 'key", " ", "!'"),
+        ("gsutil lifecycle set ", "expir", ""),
+        ("nsupdate <<E\n", "\n", "E"),
+        ("footool <<E\n", "\n", "E"),
+        ("footool --env prod <<E\n", "\n", "E"),
+        ("footool --env prod <<E\n", "drop user x\n", "E"),
+        ("footool 'db_", "a_", "!'"),
+        ("footool '", "migrat_", "\n!'"),
+        ("gcloud x '", "rm-", "\n!'"),
+        ("", "docker volume rm $(docker volume ls -q | grep test);", ""),
+        ("cat k.pub | ssh host '", "@localhost", "' 'cat >> ~/.ssh/authorized_keys'"),
     ],
 )
 def test_long_words_and_many_arguments_take_linear_time(before, piece, after):

@@ -84,9 +84,11 @@ async def test_where_braces_decide_a_line_may_be_quoted_at_another_depth(workspa
     assert workspace.read("a.js") == b"while (x) {\n    check(x);\n    drop(x);\n}\n"
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize(("old", "new"), [("b = 2\n", "b = 5"), ("\nb = 2", "b = 5")])
-async def test_a_lost_line_feed_does_not_join_lines(workspace, old, new):
-    workspace.write("a.py", TWO)
+async def test_a_lost_line_feed_does_not_join_lines(workspace, old, new, ending):
+    workspace.write("a.py", TWO.replace("\n", ending))
+    old = old.replace("\n", ending)
 
     problem = await workspace.problem("edit_file", path="a.py", old_string=old, new_string=new)
 
@@ -100,8 +102,17 @@ async def test_a_lost_line_feed_does_not_join_lines(workspace, old, new):
         ("a = 1\n\na = 1\nc = 3\n", "a = 1\n", "a = 5"),
         ("a = 1\r\nb = 2\na = 1\nc = 3\n", "a = 1\n", "a = 5"),
         ("a = 1\nb = 2\na = 1\nb = 2\n", "a = 1\nb = 2", "1\ta = 1\n2\tb = 5"),
+        ("a = 1\r\nfoo\r\nb\r\nfoo\r\n", "\r\nfoo", "bar"),
+        ("foo\n.\n" * 400 + "foo\nx = 1\n", "foo\n", "bar"),
     ],
-    ids=["everywhere", "at the second place", "mixed endings", "line numbers"],
+    ids=[
+        "everywhere",
+        "at the second place",
+        "mixed endings",
+        "line numbers",
+        "above",
+        "after those that are shown",
+    ],
 )
 async def test_what_is_replaced_everywhere_is_checked_like_one_place(workspace, text, old, new):
     workspace.write("a.py", text)

@@ -105,12 +105,47 @@ def test_a_file_that_goes_away_meanwhile_has_a_problem(folder, monkeypatch):
     assert found.problem.endswith(": No such file\\nor directory")
 
 
-def test_nothing_stays_open(folder):
+def test_nothing_stays_open(folder, monkeypatch):
     (folder.path / "a.md").write_text(TEXT)
     (folder.path / "b.md").symlink_to("a.md")
-    before = len(os.listdir("/proc/self/fd"))
+    opened = []
+    monkeypatch.setattr(os, "open", record_opened(os.open, opened))
 
     read_folder(folder)
     read_folder(folder._replace(inner=("agents", "none")))
 
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(opened) > 2
+    for handle in set(opened):
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(handle)
+
+
+def test_a_file_that_becomes_a_directory_stays_not_open(folder, monkeypatch):
+    (folder.path / "a.md").write_text(TEXT)
+    real = os.stat
+
+    def stat_then_replace(name, *more, **at):
+        found = real(name, *more, **at)
+        if name == "a.md":
+            (folder.path / "a.md").unlink()
+            (folder.path / "a.md").mkdir()
+        return found
+
+    monkeypatch.setattr(os, "stat", stat_then_replace)
+    opened = []
+    monkeypatch.setattr(os, "open", record_opened(os.open, opened))
+
+    (found,) = read_folder(folder)
+
+    assert "cannot be read" in found.problem
+    for handle in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(handle)
+
+
+def record_opened(real, opened):
+    def open_and_record(*arguments, **options):
+        opened.append(real(*arguments, **options))
+        return opened[-1]
+
+    return open_and_record

@@ -96,3 +96,88 @@ def test_an_everyday_command_is_not_refused(command):
 )
 def test_the_whole_loss_beside_it_is_refused(command):
     assert refused(command)
+
+
+@pytest.mark.finding("F09")
+@pytest.mark.parametrize(
+    "command",
+    [
+        # All of a list, or almost all of it.
+        "docker volume rm $(docker volume ls | tail -n +2 | awk '{print $2}')",
+        "docker volume rm $(docker volume ls -q | grep .)",
+        "docker volume rm $(docker volume ls -q | head -n 99999)",
+        "kubectl delete $(kubectl get ns -o name | tail -n +1)",
+        "helm uninstall $(helm ls -q | tail -n +1)",
+        "git push origin --delete $(git branch -r | tail -n +1)",
+        "terraform state rm $(terraform state list | grep .)",
+        "vmtool list | xargs vmtool destroy; head -1 README.md",
+        "docker volume rm $(docker volume ls -q | grep -v keep)",
+        "docker volume rm $(docker volume ls -q | grep -E '.*')",
+        "docker volume rm $(docker volume ls -q | grep -e '')",
+        "docker volume rm $(docker volume ls -q | rg '[a-z]')",
+        "docker volume rm $(docker volume ls -q | egrep 'test|.')",
+        "docker volume rm $(docker volume ls -q | head -500)",
+        "docker volume rm $(docker volume ls -q | head -n -1)",
+        "docker volume rm $(docker volume ls -q | tail --lines=+2)",
+        "docker volume rm $(docker volume ls -q | tail +2)",
+        "docker volume rm $(docker volume ls -q) $(docker volume ls -q | grep test)",
+        "docker volume rm $(docker volume ls -q; docker volume ls -q | grep test)",
+        "docker volume ls -q | grep . | xargs docker volume rm",
+        "docker volume ls | tail -n +2 | awk '{print $2}' | xargs docker volume rm",
+        "kubectl get ns -o name | grep namespace | xargs kubectl delete",
+        "kubectl get ns -o name | tail -n +1 | xargs kubectl delete",
+        "git branch -r | grep origin | xargs -I{} git push origin :{}",
+        "helm ls -q | grep -vE '^$' | xargs -n1 helm uninstall",
+        "terraform state list | head -n 1000 | xargs terraform state rm",
+        "aws lambda list-functions | tail -n +2 | xargs -n1 aws lambda delete-function --function-name",
+        "grep x README.md; vmtool list | xargs vmtool destroy",
+        "vmtool list | tail -n +2 | xargs vmtool destroy",
+        "vmtool list > all; grep -c . all; xargs vmtool destroy < all",
+        "shopctl list | xargs shopctl delete",
+        "foo list | xargs foo delete-bucket",
+        "foo cluster list | xargs foo cluster delete",
+        "apt list --installed | xargs apt remove -y",
+        "systemctl list-units | xargs systemctl stop",
+        "docker volume ls -q | grep -E '$|test' | xargs docker volume rm",
+    ],
+)
+def test_a_list_of_almost_everything_is_refused(command):
+    assert refused(command)
+
+
+@pytest.mark.finding("F10")
+@pytest.mark.parametrize(
+    "command",
+    [
+        # A part of a list, entries of a list, or what has failed.
+        "docker volume rm $(docker volume ls -q | grep test)",
+        "docker volume ls -q | grep test | xargs docker volume rm",
+        "bd list | xargs bd delete",
+        "tox list | xargs tox remove",
+        "systemctl list-units --failed | xargs systemctl stop",
+        "docker volume rm $(docker volume ls -q | grep ^old-)",
+        "docker volume rm $(docker volume ls -q | head -3)",
+        "docker volume rm $(docker volume ls -q | tail -n 2)",
+        "docker volume rm $(docker volume ls -q | head -n1)",
+        'docker volume rm "$(docker volume ls -q | rg old | head -1)"',
+        "docker volume rm $(docker volume ls -q -f label=ci)",
+        "docker volume rm $(docker volume ls -q --filter dangling=true)",
+        "docker volume ls -qf dangling=true | xargs docker volume rm",
+        "kubectl get ns -o name | grep preview- | xargs kubectl delete",
+        "helm ls -q | grep pr-12 | xargs helm uninstall",
+        "terraform state list | grep module.old | xargs terraform state rm",
+        "git branch -r | grep feature/old | sed 's,origin/,,' | xargs -n1 git push origin --delete",
+        "vmtool list | grep old | xargs vmtool destroy; ls",
+        "vmtool list | grep old > x; xargs vmtool destroy < x",
+        "vmtool list | fzf | xargs vmtool destroy",
+        "todo list | xargs todo rm",
+        "bd list | cut -f1 | xargs -n1 bd delete",
+        "tmux list-sessions | cut -d: -f1 | xargs -n1 tmux kill-session -t",
+        "systemctl list-units --state=failed | xargs systemctl reset-failed",
+        "docker volume rm $(docker volume ls -q | awk '/old/{print $1}')",
+        "docker volume ls -q | grep test | while read v; do docker volume rm $v; done",
+        "yes | docker volume rm $(docker volume ls -q | grep test)",
+    ],
+)
+def test_a_part_of_a_list_is_asked_about(command):
+    assert refused(command) == ()

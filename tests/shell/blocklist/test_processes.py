@@ -1,7 +1,7 @@
 """Ended processes, stopped machines and processes without end, check by check."""
 
 import pytest
-from tests.support.commands import expanded, understood
+from tests.support.commands import expanded, refused, understood
 
 from handrail.shell.blocklist.processes import (
     find_endless_loops,
@@ -9,7 +9,7 @@ from handrail.shell.blocklist.processes import (
     find_full_disks,
     find_process_damage,
 )
-from handrail.shell.languages.process_names import matches_every_name
+from handrail.shell.languages.process_names import matches_every_name, option_letters
 
 
 def damage(command):
@@ -67,6 +67,17 @@ def damage(command):
         "pkill '^[a-z]'",
         "pkill '[[:alpha:]]'",
         "pkill -v nothing",
+        "pkill -vf node",
+        "pkill -fv node",
+        "pkill -INT -v node",
+        "pkill --inv node",
+        r"pkill '(.)\1*'",
+        r"pkill '\<'",
+        "pkill -f /",
+        "pkill -f ' '",
+        "pkill -f -- /",
+        "pkill --full '^/'",
+        "pkill -i '[A-Z]'",
     ],
 )
 def test_ends_or_starts_too_much(command):
@@ -114,6 +125,17 @@ def test_ends_or_starts_too_much(command):
         "pkill '^node'",
         "killall -r 'web[0-9]+'",
         "pkill '((a+)+)+'",
+        "pkill node",
+        "pkill /",
+        "pkill -f 'node server.js'",
+        "pkill -f /usr/local/bin/shop",
+        "pkill -f -- -verbose",
+        "pkill -ueve shop x",
+        "pkill -HUP nginx",
+        "pkill -usr1 nginx",
+        "pkill -RTMIN+3 nginx",
+        "pkill -VTALRM nginx",
+        "killall -v nginx",
     ],
 )
 def test_ends_its_own_and_starts_a_few(command):
@@ -174,7 +196,7 @@ def test_functions_that_start_themselves(command, bomb):
 
 def fills(command):
     seen = expanded(command)
-    return any(list(find_full_disks(call, seen)) for call in seen.calls)
+    return any(find_full_disks(seen))
 
 
 @pytest.mark.parametrize(
@@ -196,6 +218,9 @@ def fills(command):
         "yes | tee > x",
         "cat /dev/urandom | base64 > junk",
         "tr -dc a-z < /dev/urandom > junk",
+        "yes | cat | cat | cat | cat | cat | cat > x",
+        "c=cat; yes | $c > x",
+        "yes | { cat; cat; } | { cat; cat; } | tee x",
     ],
 )
 def test_writes_without_end(command):
@@ -222,6 +247,9 @@ def test_writes_without_end(command):
         "yes | cat x",
         "tr -dc a-z < /dev/urandom | head -c 9 > key",
         "cat /dev/urandom | head -c 9 | base64 > key",
+        "timeout 5 cat /dev/urandom | base64 > x",
+        "timeout 5 yes | tee x",
+        "yes | timeout 5 cat | tee x",
     ],
 )
 def test_writes_that_end(command):
@@ -249,16 +277,95 @@ def test_writes_that_end(command):
         ("(.*.*.*.*.*.*.*.*.*.*.*.*)*.", True),
         ("a{99999999999999999999}", False),
         ("[[a]", False),
+        # What cannot be read may match.
+        (".{0,1001}", True),
+        ("[", True),
+        ("(", True),
+        (r"(.)\1*", True),
+        ("[[.a.]-[.z.]]", True),
         # Five hundred characters are read, more are not.
-        ("a*" * 250, True),
-        ("a*" * 250 + "b", False),
-        ("[", False),
-        ("(", False),
+        ("x" * 500, False),
+        ("x" * 501, True),
+        # RE2 reads them otherwise than pkill.
+        (r"\<", True),
+        (r"\>", True),
+        (r"\`", True),
+        (r"\'", True),
+        (r"\<node\>", False),
+        (r"\\<", False),
+        (".{,5}", True),
+        ("x{,5}y", False),
+        ("g++", False),
+        ("*node*", False),
     ],
 )
 def test_which_patterns_match_whatever_runs(pattern, everything):
     assert matches_every_name(pattern) is everything
-    assert matches_every_name(pattern, inverse=True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "everything"),
+    [
+        ("/", True),
+        (" ", True),
+        ("^/", True),
+        ("^[a-z]", True),
+        ("[/ ]", True),
+        ("usr", False),
+        ("node server.js", False),
+        ("python", False),
+    ],
+)
+def test_which_patterns_match_every_command_line(pattern, everything):
+    assert matches_every_name(pattern, full=True) is everything
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ignore_case", "everything"),
+    [("[A-Z]", False, False), ("[A-Z]", True, True), ("NODE", True, False)],
+)
+def test_capital_letters_may_count_as_small_ones(pattern, ignore_case, everything):
+    assert matches_every_name(pattern, ignore_case=ignore_case) is everything
+
+
+@pytest.mark.parametrize(
+    ("options", "letters"),
+    [
+        ("-vf", "vf"),
+        ("-9 -f", "9f"),
+        ("-KILL -f", "f"),
+        ("-sigterm", ""),
+        ("-ueve", "u"),
+        ("-fu eve", "fu"),
+        ("--inverse --full", "vf"),
+        ("--inv --ignore", "vi"),
+        ("-- -v", ""),
+        ("--", ""),
+        ("node", ""),
+        ("-", ""),
+    ],
+)
+def test_the_letters_of_options(options, letters):
+    assert option_letters(options.split()) == set(letters)
+
+
+@pytest.mark.parametrize(
+    ("command", "blocked"),
+    [
+        ("kill -9 $(pgrep -v sshd)", True),
+        ("pgrep -v sshd | xargs kill -9", True),
+        ("kill $(pgrep --inverse sshd)", True),
+        ("kill $(pgrep -fv sshd)", True),
+        ("kill $(pgrep -f /)", True),
+        ("kill $(pgrep -i '[A-Z]')", True),
+        ("kill $(pgrep node)", False),
+        ("kill -9 $(pgrep -f 'node server.js')", False),
+        ("pgrep node | xargs kill -9", False),
+        ("pgrep -v sshd", False),
+    ],
+)
+def test_processes_that_another_program_names(command, blocked):
+    assert bool(refused(command)) is blocked
 
 
 @pytest.mark.parametrize(
@@ -290,4 +397,4 @@ def test_which_patterns_match_whatever_runs(pattern, everything):
 )
 def test_how_much_may_be_written(command, full):
     seen = expanded(command)
-    assert any(list(find_full_disks(call, seen)) for call in seen.calls) is full
+    assert any(find_full_disks(seen)) is full

@@ -71,6 +71,19 @@ from tests.support.commands import refused
         "prlctl delete prod",
         "echo 'DROP SCHEMA public CASCADE' | python manage.py dbshell --settings=shop.settings.production",
         "curl -XPOST http://es.prod.example:9200/orders/_delete_by_query -d '{}'",
+        # An option that names nothing.
+        "git push -f test main",
+        "git push --force -u test main",
+        "git push -d test main",
+        "railway down -f test shop",
+        "kubectl delete ns shop -f test.yaml",
+        "s3cmd rb -f s3://test-x s3://data",
+        "docker-compose -f prod.yml down -v",
+        "kubectl delete ns shop --reason $'a\\nb'",
+        "mongosh prod --eval 'db.users.drop()'",
+        "mongosh app --eval 'db.dropDatabase()'",
+        "footool --env prod <<< 'drop user shop cascade'",
+        "psql -c 'select $a$; drop database shop'",
     ],
 )
 def test_what_others_depend_on_is_refused(command):
@@ -127,6 +140,17 @@ def test_what_others_depend_on_is_refused(command):
         "docker volume rm $(docker volume ls -qf dangling=true)",
         "vmtool list | grep old | xargs -n1 vmtool destroy -f",
         "rabbitmqctl delete_queue tmp-queue",
+        "docker compose -f test.yml down --volumes",
+        "git push -f origin feature-1",
+        "kubectl delete -f test.yaml",
+        # A collection of a database of one's own.
+        "mongosh app --eval 'db.users.drop()'",
+        "mongosh --eval 'db.tmp.drop()' mydb",
+        "mongosh mydb --eval 'db.users.deleteMany({})'",
+        "mongosh --eval 'db.users.drop()' --quiet",
+        "footool <<< 'drop user shop cascade'",
+        "psql -c 'select $a$; drop database shop $a$'",
+        "psql -c 'select 1 /* ; drop database shop'",
         "echo 'DROP SCHEMA public CASCADE' | python manage.py dbshell",
     ],
 )
@@ -137,4 +161,10 @@ def test_a_trial_or_a_local_service_is_not_refused(command):
 @pytest.mark.parametrize("command", ["git push --mirror", "git push --force origin main"])
 def test_a_push_is_refused_for_what_it_does_to_branches(command):
     assert all("branches" in reason.text for reason in refused(command))
+    assert refused(command) != ()
+
+
+@pytest.mark.parametrize("command", ["hg strip 0", "git update-ref -d refs/heads/main"])
+def test_a_history_on_this_machine_is_not_one_of_others(command):
+    assert all("history" in reason.text for reason in refused(command))
     assert refused(command) != ()

@@ -23,6 +23,8 @@ from tests.support.commands import refused
         # Artefacts on other machines that nothing names any more.
         "dvc gc --all-commits --cloud --force",
         "dvc gc -w -c -f",
+        "dvc gc -wcf",
+        "dvc gc -a --cloud -f",
         "mlflow gc --backend-store-uri postgresql://prod/mlflow",
         "mlflow gc --backend-store-uri postgresql://db.acme.com/mlflow",
         # Back to nothing, in production.
@@ -81,6 +83,9 @@ def test_all_that_a_service_holds_is_kept(command):
         "svn rm trunk/old.c",
         "dvc gc --workspace",
         "dvc gc --cloud --workspace",
+        "dvc gc --workspace --force",
+        "dvc gc --all-branches -f",
+        "dvc gc --all-commits --force",
         "mlflow gc --backend-store-uri sqlite:///mlflow.db",
         "npx knex migrate:rollback --all",
         "NODE_ENV=production npx knex migrate:rollback",

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -83,10 +84,15 @@ def _content(name: str, folder: int) -> bytes:
     info = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISREG(info.st_mode):
         raise InvalidDefinition("it is a link or a special file")
-    with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
+    # Unlike `os.fdopen`, `open` closes the descriptor also if it refuses it.
+    with open(name, "rb", opener=partial(_open_in, folder)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise InvalidDefinition("it is not a regular file")
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise InvalidDefinition(f"it has more than {MAX_BYTES // 1_000} kB")
     return content
+
+
+def _open_in(folder: int, name: str, _flags: int) -> int:
+    return os.open(name, _READ, dir_fd=folder)

@@ -117,7 +117,9 @@ class CriticalPaths:
         for parts in self._ways(field, cwd, follow=False):
             for root, store in product(self._roots, stores):
                 # Without a dot of its own a glob matches no name that begins with one.
-                named = parts[len(root)][:1] == "." if len(parts) > len(root) else False
+                first = parts[len(root)] if len(parts) > len(root) else ""
+                # Few repositories are of another kind: a glob does not mean those.
+                named = first[:1] == "." and (store[0] == ".git" or not _computed(first))
                 wild = len(parts) > len(root) + 1 and is_wildcard(parts[-1])
                 below = parts[:-1] if wild else parts
                 whole = (*root, *store)

@@ -13,6 +13,8 @@ from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources, is_deletion, search_starts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
+from handrail.shell.languages.linear_patterns import compile_pattern
+from handrail.shell.tables.word_list import word_set
 
 # Forgets what old commits are called, then deletes what nothing names.
 _FORGETS: Final = re.compile(
@@ -23,10 +25,13 @@ _COLLECTS: Final = re.compile(
 )
 _EVERY_REF: Final = re.compile(r"git (?:-\S+ )*for-each-ref (?=.*delete ).*")
 _BY_LIST: Final = re.compile(r"git (?:-\S+ )*update-ref (?:.* )?--stdin(?: .*)?")
-_NAME_TESTS: Final = frozenset(("-name", "-iname", "-path", "-ipath", "-wholename"))
+_TESTS: Final = word_set("""
+    -name -iname -path -ipath -wholename -iwholename -regex -iregex -samefile
+""")
 _ACTIONS: Final = frozenset(("-delete", "-exec", "-execdir", "-ok", "-okdir"))
 _PRINTS: Final = frozenset(("-print", "-print0", "-printf", "-ls"))
 _FIND: Final = ("find", "gfind")
+_FD: Final = ("fd", "fdfind")
 _OR: Final = ("-o", "-or", ",")
 _NOT: Final = ("!", "-not")
 
@@ -64,20 +69,22 @@ def _alternatives(fields: Sequence[str]) -> Iterator[list[str]]:
     yield part
 
 
-def _without_negated(fields: Sequence[str]) -> list[str]:
-    """The fields without parentheses, and without the tests and groups that leave something out."""
+def _flatten(fields: Sequence[str]) -> list[str]:
+    """The fields without parentheses and negated groups; `! -name` is one field, `!-name`."""
     kept: list[str] = []
     left_out = [False]
-    skips = False
-    for before, field in pairwise(("", *fields)):
+    negated = False
+    for field in fields:
+        if field in _NOT:
+            negated = not negated
+            continue
         if field == "(":
-            left_out.append(left_out[-1] or before in _NOT)
+            left_out.append(left_out[-1] or negated)
         elif field == ")":
             left_out = left_out[:-1] or [False]
-        elif not left_out[-1] and field not in _NOT and before not in _NOT and not skips:
-            kept.append(field)
-        # The pattern of a test goes with it.
-        skips = before in _NOT and field in _NAME_TESTS
+        elif not left_out[-1]:
+            kept.append(f"!{field}" if negated else field)
+        negated = False
     return kept
 
 
@@ -93,22 +100,32 @@ def _finds_repository(call: ProgramCall, *, prints: bool = False) -> bool:
         if actions.isdisjoint(acting) and not implied:
             continue
         # Each name of a group is one of those that are found.
-        for group in _alternatives(_without_negated(acting)):
-            tests = [each for each in pairwise(group) if each[0] in _NAME_TESTS]
+        for group in _alternatives(_flatten(acting)):
+            tests = [each for each in pairwise(group) if each[0].removeprefix("!") in _TESTS]
+            wanted = any(not test.startswith("!") for test, _ in tests)
             found = any(_passes(one, tests) for one in (".git", "./.git", "./.git/objects"))
-            if tests and found and not _passes("./src", tests):
+            if wanted and found and not _passes("./src", tests):
                 return True
     return False
 
 
 def _passes(path: str, tests: Sequence[tuple[str, str]]) -> bool:
     return all(
-        fnmatchcase(
-            path.rpartition("/")[2] if test in ("-name", "-iname") else path,
-            pattern.lower() if test.startswith("-i") else pattern,
-        )
+        _passes_test(path, test.removeprefix("!"), pattern) is not test.startswith("!")
         for test, pattern in tests
     )
+
+
+def _passes_test(path: str, test: str, pattern: str) -> bool:
+    if test.startswith("-i"):
+        test, pattern = f"-{test[2:]}", pattern.lower()
+    if test == "-samefile":
+        return path.removeprefix("./") == pattern.removeprefix("./").rstrip("/")
+    if test == "-regex":
+        # Emacs marks groups and alternatives by a backslash, other dialects do not.
+        found = compile_pattern(re.sub(r"\\([(|)])", r"\1", pattern))
+        return found is None or found.fullmatch(path) is not None
+    return fnmatchcase(path.rpartition("/")[2] if test == "-name" else path, pattern)
 
 
 def _deletes_repository(call: ProgramCall, command: ExpandedCommand) -> bool:
@@ -130,8 +147,10 @@ def _deletes_repository(call: ProgramCall, command: ExpandedCommand) -> bool:
 
 
 def _is_given_repository(call: ProgramCall, command: ExpandedCommand) -> bool:
-    """Whether `find` prints the name of the repository for a deletion by xargs."""
+    """Whether `find` or `fd` prints the name of the repository for a deletion by xargs."""
     feeds = input_sources(call.invocation, command.flat.invocations)
+    if any(_names_repository(one) for one in command.calls if one.invocation in feeds):
+        return True
     return any(
         _finds_repository(one, prints=True)
         and not _starts_deeper(one)
@@ -141,7 +160,17 @@ def _is_given_repository(call: ProgramCall, command: ExpandedCommand) -> bool:
     )
 
 
+def _names_repository(call: ProgramCall) -> bool:
+    """Whether `fd` is given a pattern that matches the name of the repository, and not any name."""
+    if call.name not in _FD or not call.has_option("Hu", "hidden", "unrestricted"):
+        return False
+    # One of the operands is the pattern; the others are values of options, or directories.
+    patterns = filter(None, (compile_pattern(plain_text(one)) for one in call.operands))
+    return any(found.search(".git") and not found.search("src") for found in patterns)
+
+
 def _starts_deeper(call: ProgramCall) -> bool:
     """Whether `find` leaves out what is directly in the directory where it starts."""
-    depth = next((after for test, after in pairwise(call.arguments) if test == "-mindepth"), "0")
-    return depth not in ("0", "1")
+    depths = [after for test, after in pairwise(call.arguments) if test == "-mindepth"]
+    # The last one counts.
+    return bool(depths) and depths[-1].isdecimal() and int(depths[-1][:9]) > 1

@@ -16,6 +16,7 @@ from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.blocklist import fallback_parser, messages
 from handrail.shell.blocklist.deletes import find_deletions, find_listed_losses
+from handrail.shell.blocklist.dry_runs import only_says
 from handrail.shell.blocklist.history_loss import find_history_losses
 from handrail.shell.blocklist.inline_code import deletes_its_input, find_code_damage
 from handrail.shell.blocklist.interpreters import find_interpreter
@@ -126,7 +127,6 @@ _CHECKS: Final = (
     find_process_damage,
     find_refused_uses,
     find_remote_losses,
-    find_full_disks,
 )
 _GLOBBED: Final = (
     *ALWAYS,
@@ -144,7 +144,6 @@ _STARTS_SHELL: Final = re.compile(
     r"(?:exec|system|spawn|popen|run|call|process)\w*\W[^;\n]*?([\"'])(?:/(?:usr/)?bin/)?(?:ba|da|z|k|a)?sh(?: -[is])?\1",
     re.IGNORECASE,
 )
-_ONLY_SAYS: Final = (("--help",), ("--version",))
 _MOST_REASONS: Final = 8
 # The patterns of uses look at so many arguments: their time grows with the square of the length.
 _MOST_WORDS: Final = 200
@@ -211,6 +210,7 @@ def _reasons(
         yield from find_redirect_overwrites(one, command)
         if depth < _DEEPEST:
             yield from _interpreted_code(one, command, user_blocked, depth)
+    yield from find_full_disks(command)
     yield from find_fork_bombs(command)
     yield from find_remote_code(command)
     yield from find_secret_transfers(command)
@@ -241,7 +241,7 @@ def _blocked_programs(
         refusal = SELF
     if refusal is DISK and (formats_workspace_file(call, command) or call.arguments == ("-V",)):
         refusal = None
-    if refusal is not None and (refusal is SELF or call.arguments not in _ONLY_SAYS):
+    if refusal is not None and (refusal is SELF or not only_says(call.name, call.arguments)):
         yield call.reason(*refusal)
     told = [call.name, *(plain_text(field) for field in call.arguments)]
     for row in user_blocked:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
 from handrail.core.commands import Reason
@@ -13,7 +13,7 @@ from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import plain_text
-from handrail.shell.languages.process_names import matches_every_name
+from handrail.shell.languages.process_names import SIGNAL, matches_every_name, option_letters
 from handrail.shell.parse.syntax import (
     CompoundCommand,
     Script,
@@ -26,7 +26,6 @@ from handrail.shell.tables.catastrophes import POWER, POWER_VERBS
 from handrail.shell.tables.word_list import word_set
 
 _KILLS: Final = frozenset(("9", "KILL", "SIGKILL"))
-_SIGNAL: Final = re.compile(r"-(\d+|[A-Z][A-Z0-9+]+)", re.IGNORECASE)
 _ENDLESS: Final = frozenset(("yes",))
 # They print about as much as they read.
 _PASSING: Final = word_set("""
@@ -38,7 +37,6 @@ _COUNTED_BYTES: Final = {
     "od": re.compile(r"-[a-zA-Z]*N(?:\d\w*)?|--read-bytes(?:=.*)?"),
     "hexdump": re.compile(r"-[bcCdovxX]*n(?:\d\w*)?|--length(?:=.*)?"),
 }
-_DEEPEST: Final = 4
 _ENDLESS_FILES: Final = frozenset(("/dev/zero", "/dev/urandom", "/dev/random"))
 # More processes at once than this are too many.
 _MANY: Final = 20_000
@@ -162,7 +160,7 @@ def _kill(call: ProgramCall) -> Iterator[Reason]:
         return
     if fields and fields[0] in ("-s", "-n", "--signal"):
         signal, targets = fields[1:2], fields[2:]
-    elif fields and _SIGNAL.fullmatch(fields[0]) and len(fields) > 1:
+    elif fields and SIGNAL.fullmatch(fields[0]) and len(fields) > 1:
         signal, targets = [fields[0][1:]], fields[1:]
     else:
         signal, targets = [], fields
@@ -174,20 +172,19 @@ def _kill(call: ProgramCall) -> Iterator[Reason]:
 
 def _by_name(call: ProgramCall) -> Iterator[Reason]:
     fields = [plain_text(field) for field in call.arguments]
-    named = {field.lstrip("-").upper() for field in fields if _SIGNAL.fullmatch(field)}
+    named = {field.lstrip("-").upper() for field in fields if SIGNAL.fullmatch(field)}
     value = call.option_value("s" if call.name == "killall" else "", "signal")
-    lower = [field for field in fields if not _SIGNAL.fullmatch(field) or len(field) == 2]
-    switches = {char for field in lower if field[:1] == "-" and field[:2] != "--" for char in field}
+    switches = option_letters(fields)
     kills = not _KILLS.isdisjoint({*named, *switches, (value or "").upper()})
     everybody = bool(switches & set("uUgG")) or any("--u" in field for field in fields)
     if call.name == "killall":
         anything = any(matches_every_name(plain_text(one)) for one in call.operands)
         refused = kills or (everybody and len(call.operands) < 2) or anything
     else:
-        full = "f" in switches or "--full" in fields
-        inverse = "v" in switches or "--inverse" in fields
-        anything = any(
-            matches_every_name(plain_text(one), inverse=inverse) for one in call.operands
+        full, ignore_case = "f" in switches, "i" in switches
+        anything = "v" in switches or any(
+            matches_every_name(plain_text(one), full=full, ignore_case=ignore_case)
+            for one in call.operands
         )
         all_of_one = everybody and (len(call.operands) < 2 or "root" in fields)
         refused = anything or (kills and (full or everybody)) or all_of_one
@@ -241,26 +238,53 @@ def _reads_so_much(one: Invocation) -> bool:
     )
 
 
-def _is_fed_without_end(one: Invocation, command: ExpandedCommand, depth: int) -> bool:
-    """Whether a program reads what does not end, directly or from others that pass it on."""
-    if _reads_so_much(one):
-        return False
+def _ends(one: Invocation) -> bool:
+    """Whether a program ends though its input does not."""
+    return "timeout" in one.wrapped_by or _reads_so_much(one)
+
+
+def _read_without_end(command: ExpandedCommand) -> Set[int]:
+    """The ids of the invocations that read what does not end, directly or from others.
+
+    Each is looked at once: every command of a stage is fed by every command of the one before.
+    """
+    reading: set[int] = set()
+    printing: set[int] = set()
+    stages: dict[int, bool] = {}
+    # An invocation stands behind those whose output it reads.
+    for one in command.flat.invocations:
+        if _ends(one):
+            continue
+        name = program_basename(one.program or "")
+        if one.piped_from:
+            key = id(one.piped_from)
+            if key not in stages:
+                stages[key] = any(id(feed) in printing for feed in one.piped_from)
+            fed = stages[key]
+        else:
+            around = input_sources(one, command.flat.invocations) if name in _PASSING else ()
+            fed = any(id(feed) in printing for feed in around)
+        if fed or _reads_endless_file(one):
+            reading.add(id(one))
+        if name in _ENDLESS or (name in _PASSING and id(one) in reading):
+            printing.add(id(one))
+    return reading
+
+
+def _reads_endless_file(one: Invocation) -> bool:
     read = [each.target.value for each in one.redirects if each.operator == "<"]
-    read += [word.value for word in one.words[1:]]
-    if not _ENDLESS_FILES.isdisjoint(read):
-        return True
-    feeds = input_sources(one, command.flat.invocations) if depth < _DEEPEST else ()
-    return any(
-        name in _ENDLESS or (name in _PASSING and _is_fed_without_end(feed, command, depth + 1))
-        for feed in feeds
-        for name in [program_basename(feed.program or "")]
-    )
+    return not _ENDLESS_FILES.isdisjoint([*read, *(word.value for word in one.words[1:])])
 
 
-def find_full_disks(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    """Reasons to refuse a program that writes a file without end."""
-    if "timeout" in call.invocation.wrapped_by:
-        return
+def find_full_disks(command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse the programs that write a file without end, or too much."""
+    reading = _read_without_end(command)
+    for call in command.calls:
+        if "timeout" not in call.invocation.wrapped_by:
+            yield from _full_disk(call, fed=id(call.invocation) in reading)
+
+
+def _full_disk(call: ProgramCall, *, fed: bool) -> Iterator[Reason]:
     fields = [plain_text(field) for field in call.arguments]
     sources = {field.removeprefix("if=") for field in fields}
     endless = call.name in _ENDLESS or not _ENDLESS_FILES.isdisjoint(sources)
@@ -274,7 +298,7 @@ def find_full_disks(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
         return
     if call.name not in (*_ENDLESS, *_PASSING) or _reads_so_much(call.invocation):
         return
-    endless = endless or _is_fed_without_end(call.invocation, command, 0)
+    endless = endless or fed
     saved = [
         redirect.target.value or ""
         for redirect in call.invocation.redirects

@@ -12,12 +12,15 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from handrail.core.commands import Reason
+from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.analyze.narrowed_lists import MOST_STAGES, are_narrowed, feeding_stages
+from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources, wrapping_invocations
 from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.blocklist.passed_texts import input_texts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import UNKNOWN, plain_text
-from handrail.shell.tables import remote_loss
+from handrail.shell.tables import listings, remote_loss
 from handrail.shell.tables.catastrophes import SHELLS
 from handrail.shell.tables.refused_uses import CLOUD, REMOTE_BRANCHES
 from handrail.shell.tables.text_arguments import takes_text_as_data
@@ -33,7 +36,17 @@ _OWN_PORT: Final = re.compile(r"\A:(?=\d*/|\d+\Z)")
 # The patterns look at so many arguments: their time grows with the square of the number.
 _MOST_WORDS: Final = 200
 _LONGEST_WORD: Final = 200
+# A line feed in an argument hides nothing.
+_ANY_LINE: Final = re.IGNORECASE | re.DOTALL
 _LONGEST_CODE: Final = 4_000
+# The patterns for longer texts read each character a limited number of times.
+_LONGEST_INPUT: Final = 64_000
+# What stands for a list that has only some of what there is.
+_SOME: Final = {
+    remote_loss.FOUND: "<some>",
+    remote_loss.LISTED: "<some>",
+    f":{remote_loss.FOUND}": ":<some>",
+}
 _REMOTE_SHELLS: Final = frozenset(
     ("ssh", "mosh", "sshpass", "kubectl", "oc", "heroku", "fly", "flyctl")
 )
@@ -54,11 +67,11 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
             yield call.reason(*CLOUD)
         return
     words = _placed(call)
-    if remote_loss.NARROWED.search(call.invocation.source):
-        words = [one.replace(remote_loss.FOUND, "<some>") for one in words]
     if call.invocation.extra_arguments:
         words += [remote_loss.FOUND, remote_loss.LISTED]
-    names = _ResourceNames.among(words, frozenset())
+    if any(remote_loss.FOUND in one for one in words) and _is_given_some(call, command):
+        words = [_SOME.get(one, one) for one in words]
+    names = _ResourceNames.among(words, naming=_naming_options(call))
     in_use = names.in_use or _sets_production(call, command)
     elsewhere = _runs_elsewhere(call, command) or (
         call.name in remote_loss.ADDRESSED and any(map(_DOMAIN_ADDRESS.match, words))
@@ -70,23 +83,37 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
     joined = " ".join((call.name, *(one[:longest] for one in words)))
     spellings = {joined, _CAMEL_CASE.sub("-", joined)}
     patterns = (*refused, *further)
-    if any(re.fullmatch(one, text, re.IGNORECASE) for one in patterns for text in spellings) or (
+    if any(re.fullmatch(one, text, _ANY_LINE) for one in patterns for text in spellings) or (
         _resets_production(call, command)
         or (call.name in remote_loss.FORGES and _deletes_each(call, command))
     ):
-        yield call.reason(*(REMOTE_BRANCHES if call.name in ("git", "hg", "svn") else CLOUD))
+        yield call.reason(*_repository_loss(call))
     elif _empties_storage(call, command) and not names.are_trials:
         yield call.reason(*CLOUD)
     elif sends_sql:
         yield from _find_dropped(call, command)
 
 
+def _repository_loss(call: ProgramCall) -> tuple[str, str]:
+    """What is lost, and what to do instead: a history on this machine, branches of others, or more."""
+    if call.name in ("hg", "fossil") or (call.name == "git" and "push" not in call.arguments):
+        return messages.LOSES_HISTORY, messages.ASK_THE_USER
+    return REMOTE_BRANCHES if call.name in ("git", "svn") else CLOUD
+
+
+def _naming_options(call: ProgramCall) -> re.Pattern[str]:
+    """The options of a program whose value is a name."""
+    if call.name == "git":
+        return remote_loss.NAMING_OF_GIT
+    composes = call.name.endswith("-compose") or "compose" in call.arguments[:_MOST_WORDS]
+    return remote_loss.NAMING_OF_COMPOSE if composes else remote_loss.NAMING
+
+
 def _empties_service(call: ProgramCall, command: ExpandedCommand) -> bool:
     """Whether a program, known or not, deletes the root of a store, every series, or a zone."""
     if call.name == "nsupdate":
-        texts = input_texts(call.invocation, command)
-        return any(map(remote_loss.ZONE_EMPTIED.search, texts))
-    words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
+        return any(map(remote_loss.ZONE_EMPTIED.search, _given_texts(call, command)))
+    words = _argument_texts(call)
     told = [call.name, *words]
     if any(map(remote_loss.EVERY_SERIES.search, words)):
         return any(map(remote_loss.DELETES_SERIES.fullmatch, words))
@@ -100,9 +127,10 @@ def _empties_service(call: ProgramCall, command: ExpandedCommand) -> bool:
 
 def _empties_storage(call: ProgramCall, command: ExpandedCommand) -> bool:
     """Whether a store of objects is told to expire all of them soon, or to become like nothing."""
-    words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
-    texts = [*words, *input_texts(call.invocation, command), " ".join(words)]
+    words = _argument_texts(call)
     if any(map(remote_loss.LIFECYCLE.search, words)):
+        whole = _argument_texts(call, _LONGEST_INPUT)
+        texts = (*whole, *_given_texts(call, command), " ".join(whole))
         soon = (one for one in texts if remote_loss.EXPIRES_SOON.search(one))
         return any(remote_loss.ONLY_SOME.search(one) is None for one in soon)
     synced = any(map(remote_loss.SYNCS.fullmatch, words))
@@ -112,13 +140,23 @@ def _empties_storage(call: ProgramCall, command: ExpandedCommand) -> bool:
 
 def _placed(call: ProgramCall) -> list[str]:
     """The arguments, with the name of this machine where HTTPie lets it be left out."""
-    words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
+    words = _argument_texts(call)
     if call.name not in ("http", "xh"):
         return words
     return [_OWN_PORT.sub("localhost:", one) for one in words]
 
 
-def _told(field: str) -> str:
+def _argument_texts(call: ProgramCall, longest: int = _LONGEST_CODE) -> list[str]:
+    """The arguments as far as the patterns look at them; `FOUND` for what is not known."""
+    return [_argument_text(one)[:longest] for one in call.arguments[:_MOST_WORDS]]
+
+
+def _given_texts(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
+    """What the program reads on standard input, as far as the patterns look at it."""
+    return (one[:_LONGEST_INPUT] for one in input_texts(call.invocation, command))
+
+
+def _argument_text(field: str) -> str:
     if UNKNOWN not in field:
         return plain_text(field)
     # `git push origin :NAME` deletes what is named.
@@ -154,7 +192,7 @@ def _resets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
     language = interpreter_language(call.name)
     if takes_text_as_data(call.name) and (language is None or language in SHELLS):
         return False
-    words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
+    words = _argument_texts(call)
     # `migrate reset` is `migrate:reset` of another program.
     told = [call.name, *(one for one in words if not one.startswith("-"))]
     pairs = [f"{one}:{after}" for one, after in pairwise(told)]
@@ -162,12 +200,15 @@ def _resets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
     back = (remote_loss.MIGRATES, remote_loss.TAKES_BACK, remote_loss.THE_START)
     if all(any(map(one.fullmatch, (call.name, *words))) for one in back):
         resets.append("rollback")
-    resets += filter(remote_loss.DROPS.search, input_texts(call.invocation, command))
-    if not resets or any(map(remote_loss.MADE_AGAIN.search, words)):
+    if any(map(remote_loss.MADE_AGAIN.search, words)):
         return False
     named = (one for one in words if " " not in one and one not in resets)
-    return any(map(remote_loss.PRODUCTION.fullmatch, named)) or (
+    in_use = any(map(remote_loss.PRODUCTION.fullmatch, named)) or (
         _sets_production(call, command) or _runs_elsewhere(call, command)
+    )
+    # Whatever reads statements, if production is named.
+    return in_use and (
+        bool(resets) or any(map(remote_loss.DROPS.search, _given_texts(call, command)))
     )
 
 
@@ -175,7 +216,7 @@ def _deletes_everything(call: ProgramCall) -> bool:
     """Whether a client or control program, known or not, deletes all that its service keeps."""
     if remote_loss.CONTROL_PROGRAM.fullmatch(call.name) is None or takes_text_as_data(call.name):
         return False
-    words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
+    words = _argument_texts(call)
     pairs = (f"{one} {after}" for one, after in pairwise(words))
     named = [*words] if any(map(remote_loss.EVERYTHING.fullmatch, pairs)) else []
     return bool(named) and not any(
@@ -184,23 +225,63 @@ def _deletes_everything(call: ProgramCall) -> bool:
 
 
 def _deletes_each(call: ProgramCall, command: ExpandedCommand) -> bool:
-    """Whether a program deletes whatever it lists itself: `vmtool list | xargs vmtool destroy`."""
+    """Whether a program deletes whatever it lists itself: `vmtool list | xargs vmtool destroy`.
+
+    A program that is not known counts only if something says that whole services or machines go: its
+    name (`shopctl`), the verb (`destroy`), or the kind of thing (`delete-bucket`). Entries of a
+    list (`todo list | xargs todo rm`) are asked about, and so is what can be installed again.
+    """
     forge = call.name in remote_loss.FORGES
     if not call.invocation.extra_arguments or (takes_text_as_data(call.name) and not forge):
         return False
-    if call.name in remote_loss.INSTALLED_HERE:
+    words = _argument_texts(call)
+    if call.name in listings.INSTALLED_HERE or not any(map(remote_loss.VERB.fullmatch, words)):
         return False
-    lists = any(
-        program_basename(one.program or "") == call.name
-        and any(remote_loss.LISTING.fullmatch(word.value or "") for word in one.words[1:])
-        for one in command.flat.invocations
+    if not remote_loss.KEPT_A_WHILE.isdisjoint(words) if forge else not _ends_services(call, words):
+        return False
+    among = command.flat.invocations[:MOST_STAGES]
+    pipe = feeding_stages(input_sources(call.invocation, command.flat.invocations))
+    lists = [one for one in pipe if _lists_own(call, one)] or [
+        one for one in among if _lists_own(call, one)
+    ]
+    return bool(lists) and not (are_narrowed(lists, among) or _is_given_some(call, command))
+
+
+def _ends_services(call: ProgramCall, words: Sequence[str]) -> bool:
+    """Whether a program that is not known deletes machines, or things that hold many others."""
+    controls = (remote_loss.CONTROL_PROGRAM, remote_loss.KEEPS_MACHINES)
+    joined = " ".join((call.name, *(one[:_LONGEST_WORD] for one in words), remote_loss.LISTED))
+    return (
+        any(one.fullmatch(call.name[:_LONGEST_WORD]) for one in controls)
+        or any(map(remote_loss.ENDS_SERVICES.fullmatch, words))
+        or remote_loss.HOLDS_MANY.fullmatch(joined) is not None
     )
-    sources = (one.source for one in command.flat.invocations)
-    narrowed = any(re.match(r"(?:e?grep|rg|head|tail|fzf)\b", one) for one in sources)
-    words = [*map(plain_text, call.arguments)]
-    if forge and not remote_loss.KEPT_A_WHILE.isdisjoint(words):
-        return False
-    return lists and not narrowed and any(map(remote_loss.VERB.fullmatch, words))
+
+
+def _lists_own(call: ProgramCall, one: Invocation) -> bool:
+    """Whether an invocation of the same program prints what there is."""
+    return program_basename(one.program or "") == call.name and any(
+        listings.LISTING.fullmatch(word.value or "") for word in one.words[1:]
+    )
+
+
+def _is_given_some(call: ProgramCall, command: ExpandedCommand) -> bool:
+    """Whether each list that a program is given, by xargs or by `$( )`, has only some of what there is."""
+    own = call.invocation
+    among = command.flat.invocations
+    # What is inside of the command, and not inside of that.
+    inside = [one for one in among if one.source != own.source and one.source in own.source]
+    inside = inside[:MOST_STAGES]
+    if own.extra_arguments or not inside:
+        inside += feeding_stages(input_sources(own, among))
+    sources = {one.source for one in inside}
+    starts = [
+        one
+        for one in inside
+        if not one.piped_from
+        and not any(one.source != other and one.source in other for other in sources)
+    ]
+    return bool(starts) and are_narrowed(starts, inside)
 
 
 class _ResourceNames(NamedTuple):
@@ -210,19 +291,27 @@ class _ResourceNames(NamedTuple):
     places: Sequence[str]
 
     @classmethod
-    def among(cls, words: Sequence[str], valued: Set[str]) -> _ResourceNames:
-        """The names among the words; `valued` are further options with a value that is no name."""
+    def among(
+        cls,
+        words: Sequence[str],
+        valued: Set[str] = frozenset(),
+        naming: re.Pattern[str] = remote_loss.NAMING,
+    ) -> _ResourceNames:
+        """The names among the words.
+
+        The options in `valued` have a value that is no name, those of `naming` have a name.
+        """
         things: list[str] = []
         places: list[str] = []
         before = ""
         for word in words:
             option, equals, value = word.partition("=")
             if word.startswith("-"):
-                if equals and remote_loss.NAMING.fullmatch(option):
+                if equals and naming.fullmatch(option):
                     places.append(value)
                 before = "" if equals else word
                 continue
-            if remote_loss.NAMING.fullmatch(before) and before not in valued:
+            if naming.fullmatch(before) and before not in valued:
                 places.append(word)
             elif not before or (before not in valued and remote_loss.FLAGS.fullmatch(before)):
                 # What stands before the verb says which kind of thing it is.
@@ -253,8 +342,8 @@ def _find_dropped(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reaso
     # Others use a database on another machine, unless its name says otherwise.
     elsewhere = any(map(_DOMAIN.fullmatch, names.places)) or _runs_elsewhere(call, command)
     in_use = in_use or (not names.are_trials and elsewhere)
-    for text in (*words, *input_texts(call.invocation, command), *_generated(call, command)):
-        statements = remote_loss.SQL_DATA.sub("''", text)
+    for text in (*words, *_given_texts(call, command), *_generated(call, command)):
+        statements = _without_literals(text[:_LONGEST_INPUT])
         dropped = [match[1] or match[2] for match in remote_loss.DROPS.finditer(statements)]
         if names.are_trials and not in_use:
             dropped = [one for one in dropped if remote_loss.IN_USE.search(one)]
@@ -266,6 +355,25 @@ def _find_dropped(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reaso
         if lost or (remote_loss.EMPTIES.search(statements) and used):
             yield call.reason(*CLOUD)
             return
+
+
+def _without_literals(text: str) -> str:
+    """The statements of a text of SQL, without literals and comments."""
+    tags = {match["tag"]: match.start() for match in remote_loss.SQL_TAG.finditer(text)}
+    kept: list[str] = []
+    at = 0
+    while match := remote_loss.SQL_DATA.search(text, at):
+        start, end = match.span()
+        if tag := match["tag"]:
+            if tags[tag] < end:
+                # Nothing ends what it would begin.
+                kept.append(text[at : start + 1])
+                at = start + 1
+                continue
+            end = text.index(tag, end) + len(tag)
+        kept += (text[at:start], "''")
+        at = end
+    return "".join((*kept, text[at:]))
 
 
 def _generated(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from posixpath import join
 from typing import Final
 
 from handrail.core.commands import Reason
@@ -30,6 +32,8 @@ from handrail.shell.tables import secret_senders
 
 _DEEPEST: Final = 8
 _MOST_WORDS: Final = 200
+# `-d/srv`: the directory that a server shows.
+_ATTACHED: Final = re.compile(r"^-[dtrh](?=.)")
 
 
 def find_secret_transfers(command: ExpandedCommand) -> Iterator[Reason]:
@@ -83,7 +87,9 @@ class _SecretTracker:
             )
         if call.name not in secret_senders.COPYING:
             return False
-        public = [one for one in given if secret_senders.PUBLIC.fullmatch(one)]
+        public = [
+            one for one in given if secret_senders.PUBLIC.fullmatch(join(call.cwd or "", one))
+        ]
         return bool(public) and (
             any(self._is_secret(one, call.cwd) for one in given if one not in public)
             or self._receives(call.invocation)
@@ -94,7 +100,9 @@ class _SecretTracker:
         given = [plain_text(one) for one in call.arguments[:_MOST_WORDS]]
         if secret_senders.SERVES.fullmatch(" ".join((call.name, *given))) is None:
             return False
-        values = [one.partition("=")[2] or one.removeprefix("file://") for one in given]
+        values = [
+            one.partition("=")[2] or _ATTACHED.sub("", one).removeprefix("file://") for one in given
+        ]
         tunnelled = any(one.name in secret_senders.TUNNELS for one in self._command.calls)
         if any(map(secret_senders.THIS_MACHINE.fullmatch, values)) and not tunnelled:
             return False
@@ -146,7 +154,7 @@ class _SecretTracker:
         sockets = any(one.startswith(("/dev/tcp/", "/dev/udp/")) for one in targets)
         if not numbered and not sockets and not any(map(secret_senders.PUBLIC.fullmatch, targets)):
             return False
-        return self._reads_secret(one) or self._receives(one)
+        return self._secret_command(one.words) or self._receives(one)
 
     def _copies(self, call: ProgramCall) -> bool:
         operands = call.operands
@@ -165,7 +173,8 @@ class _SecretTracker:
         places = self._command.critical_paths
         if places.holds_secrets(places.expand_home(field), cwd):
             return True
-        if self._sends_own and _is_file(field) and is_sensitive(field):
+        is_file = "://" not in field and field[:1] not in ("", "-")
+        if self._sends_own and is_file and is_sensitive(field):
             return True
         return _file_name(field) in self._copied()
 
@@ -222,7 +231,7 @@ class _SecretTracker:
         if id(one) not in self._known:
             self._known[id(one)] = False
             self._known[id(one)] = (
-                self._reads_secret(one)
+                self._secret_command(one.words)
                 or any(map(self._secret_word, one.words))
                 or any(map(self._secret_input, one.redirects))
                 or (
@@ -231,9 +240,6 @@ class _SecretTracker:
                 )
             )
         return self._known[id(one)]
-
-    def _reads_secret(self, one: Invocation) -> bool:
-        return self._secret_command(one.words)
 
     def _secret_command(self, words: Sequence[Word]) -> bool:
         """Whether a simple command prints a key, or the whole environment."""
@@ -328,10 +334,27 @@ def _is_token(word: Word) -> bool:
 
 
 def _stays_here(call: ProgramCall) -> bool:
-    """Whether the only machine that is named is this one."""
-    here = [one for one in call.arguments if secret_senders.THIS_MACHINE.fullmatch(one)]
-    others = (one for one in call.arguments if one not in here)
-    return bool(here) and not any(map(secret_senders.OTHER_MACHINE.fullmatch, others))
+    """Whether every address that the program is given is this machine."""
+    options = [one for one in call.arguments if one.startswith("-") and one != "-"]
+    if any(map(secret_senders.DETOUR.fullmatch, options)):
+        return False
+    addresses = [*_addresses(call)]
+    if call.name in secret_senders.HTTPIE:
+        methods = map(secret_senders.METHOD.fullmatch, addresses[:1])
+        addresses = addresses[1:2] if any(methods) else addresses[:1]
+    others = [one for one in addresses if not secret_senders.THIS_MACHINE.fullmatch(one)]
+    return len(others) < len(addresses) and all(map(secret_senders.PORT.fullmatch, others))
+
+
+def _addresses(call: ProgramCall) -> Iterator[str]:
+    """The arguments that may be an address; also values of options that are not known as data."""
+    data = secret_senders.DATA_OPTIONS.get(call.name.rstrip("2"), frozenset())
+    for before, one in pairwise(("", *call.arguments)):
+        name, equals, value = one.partition("=")
+        if one.startswith("--") and equals and name not in data:
+            yield value
+        elif before not in data and not (one.startswith("-") and one != "-"):
+            yield one
 
 
 def _socket_numbers(invocations: Sequence[Invocation]) -> Iterator[str]:
@@ -344,10 +367,6 @@ def _socket_numbers(invocations: Sequence[Invocation]) -> Iterator[str]:
 
 def _file_name(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
-
-
-def _is_file(path: str) -> bool:
-    return "://" not in path and path[:1] not in ("", "-")
 
 
 def _written_names(one: Invocation) -> Iterator[str]:

@@ -62,7 +62,10 @@ _DOWNLOADS: Final = {"curl": ("o", "output"), "wget": ("O", "output-document")}
 
 # The ways in which `ssh` is told to connect to the machine that it runs on.
 _THIS_MACHINE: Final = re.compile(
-    r"(?i)(?:^|[@=/\[\s])(?:(?:[\w-]+\.)?localhost\S*|ip6-\w+|127\.[\d.]+|::1|0(?:\.0){0,3}|\d{8,}|0x[\da-f]+)(?:$|[:\]/])"
+    r"(?i)(?:^|[@=/\[\s])(?:(?:[\w-]++\.)?localhost[\w.-]*+|ip6-\w++|::1|0|\d{8,}+|0x[\da-f]++"
+    # Every dotted number but an ordinary address: `127.1`, `0177.0.0.1`, `0x7f.1`.
+    r"|(?!(?!127\.)[1-9]\d{0,2}(?:\.\d{1,3}){3}(?:$|[:\]/]))(?:0x[\da-f]++|\d++)(?:\.(?:0x[\da-f]++|\d++))++)"
+    r"(?:$|[:\]/])"
 )
 
 
@@ -141,6 +144,9 @@ def _adds_public_key(redirect: Redirect, one: Invocation, command: ExpandedComma
         read += [each.target.value or "" for each in carrier.redirects if each.operator == "<"]
     places = [word.value for carrier in carriers for word in carrier.words[1:]]
     if any(place is None or _THIS_MACHINE.search(place) for place in places):
+        return False
+    # An option may name any way to any machine.
+    if any(place is not None and place.startswith(("-o", "-F", "-J", "-W")) for place in places):
         return False
     # A file that the command itself makes or fetches could hold the key of anybody.
     others = [each for each in among if each not in feeds and each not in carriers]

@@ -22,7 +22,7 @@ from handrail.shell.echo import printed_text
 from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.languages import awk
 from handrail.shell.languages.code_folding import printed_literals
-from handrail.shell.languages.process_names import matches_every_name
+from handrail.shell.languages.process_names import matches_every_name, option_letters
 from handrail.shell.simulate.shell_state import DOWNLOADED, ShellState
 from handrail.shell.tables.catastrophes import fetches_text
 from handrail.shell.tables.word_list import word_set
@@ -53,10 +53,17 @@ _CUT_FIELD: Final = re.compile(r"-f ?(\d+-\d*|-\d+|\d+)(?![\d,-])")
 _JQ_TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _JQ_TEXTS: Final = re.compile(rf"\s*{_JQ_TEXT.pattern}(?:\s*[+,]\s*{_JQ_TEXT.pattern})*\s*")
 _LONGEST: Final = 20_000
+# Longer than a command can be; ten times `cat` in each stage of a pipe would go on for long.
+_LONGEST_PRINTED: Final = 200_000
 
 
 def guess_output(fields: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
     """What a program prints; None if nothing is known about it."""
+    text = _output(fields, stdin, state)
+    return None if text is None else text[:_LONGEST_PRINTED]
+
+
+def _output(fields: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
     name, arguments = fields[0].rpartition("/")[2], list(fields[1:])
     if fetches_text(name, arguments):
         return DOWNLOADED
@@ -274,8 +281,14 @@ def _jq(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
 
 
 def _matching(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
-    patterns = [plain_text(one) for one in arguments if not one.startswith("-")]
-    return "1\n" if patterns and all(map(matches_every_name, patterns)) else None
+    """The first process, where `pgrep` means every one, or all but some."""
+    fields = [plain_text(one) for one in arguments]
+    letters = option_letters(fields)
+    patterns = [one for one in fields if not one.startswith("-")]
+    everything = patterns and all(
+        matches_every_name(one, full="f" in letters, ignore_case="i" in letters) for one in patterns
+    )
+    return "1\n" if everything or "v" in letters else None
 
 
 def _basename(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:

@@ -169,7 +169,9 @@ SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "bhyvectl": (r".* --destroy(?: .*|$)",),
     # What no version names any more, where everybody fetches it from.
-    "dvc": (r"dvc gc (?=.*(?:--cloud|-\w*c\w*)(?: |$))(?=.*(?:--force|-\w*f\w*)(?: |$)).*",),
+    "dvc": (
+        r"dvc gc (?=(?:.* )?(?:--cloud|-\w*c\w*)(?: |$))(?=(?:.* )?(?:--force|-\w*f\w*)(?: |$)).*",
+    ),
 }
 # Keys, passwords and the history of a repository: nobody can make them again.
 KEYS_AND_HISTORIES: Final[Mapping[str, tuple[str, ...]]] = {

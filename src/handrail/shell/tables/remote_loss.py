@@ -25,18 +25,22 @@ TRIAL: Final = re.compile(
 )
 IN_USE: Final = re.compile(r"(?i)(?:^|[\W_])prod(?:uction)?(?:[\W_\d]|$)")
 # Options whose value names the resource, what holds it, or the machine it is on.
-NAMING: Final = re.compile(
+_NAMING: Final = (
     r"(?i)--?(?:[\w-]+-)?(?:names?|ids?|identifier|bucket|table|stack|cluster|database|db|dbname|app|site"
     r"|project|stage|group|env|environment|namespace|context|repository|vault|host|hostname|server|url|uri"
-    r"|endpoints?|addr|confirm|target)|--(?:(?:env|var)-)?file|--profile|-[ngdsahSHuf]"
+    r"|endpoints?|addr|confirm|target)|--(?:(?:env|var)-)?file|--profile"
 )
+NAMING: Final = re.compile(_NAMING + r"|-[ngdsahSHu]")
+# The letters of git are flags. `-f` is the file of a compose project, and means "force" elsewhere.
+NAMING_OF_GIT: Final = re.compile(_NAMING)
+NAMING_OF_COMPOSE: Final = re.compile(_NAMING + r"|-[ngdsahSHuf]")
 # Options without a value, so that the next word is the name.
 FLAGS: Final = re.compile(
     r"--?(?:yes|force|quiet|all|no-\w+|recursive|wait|now|verbose|if-exists|purge|cascade|debug|recurse|prefix|from-key|[a-zA-Z])"
 )
 VERB: Final = re.compile(
-    r"(?i)(?:[\w.]+[:-])*(?:delete|destroy|terminate|purge|remove|rm|rb|del|drop|reset|uninstall|un|down|nuke|wipe"
-    r"|erase|prune|stop|flushall|flushdb|disable|unregister)(?:vm|medium)?(?:[:_-][\w:-]+)?"
+    r"(?i)(?=[\w.:-]+\Z)(?:[\w.]+[:-])*(?:delete|destroy|terminate|purge|remove|rm|rb|del|drop|reset|uninstall|un|down|nuke|wipe"
+    r"|erase|prune|stop|flushall|flushdb|disable|unregister)(?:vm|medium)?(?:[:_-][\w.:-]+)?"
 )
 _UNASKED: Final = r"(?=.*(?: -q| -y| --quiet| --yes| --force| -f| --auto-approve| -auto-approve| --confirm| --\S*non-interactive)\b)"
 _HOLDERS: Final = (
@@ -75,6 +79,8 @@ _ANY_CLOUD: Final = (
 # Each thing of a list; runs and caches of a forge are cleaned up like this every day.
 _EACH: Final = rf"(?=.*[ :-]{_DELETES}[ :-]).* {LISTED}"
 _EACH_KEPT: Final = rf".* (?:releases?|secrets?|variables?|repos?|projects?|[gs]\w+-keys?) {_DELETES} (?:.* )?{LISTED}"
+# What a developer calls the database of the program at hand.
+_OWN_DATABASE: Final = r"(?:my_?)?(?:app|db|database)"
 _EMPTIED: Final = r"\.(?:drop|deleteMany|remove)\((?:\{\})?\)"
 _BUCKET: Final = r"(?:s3|gs|b2|az)://[^/ ]+/?\**(?: .*)?"
 _RECURSIVE: Final = r"(?=(?:.* )?(?:-\w*[rR]|--recursive)\b)"
@@ -91,7 +97,10 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "gsutil": (rf".* rm {_RECURSIVE}.*{_BUCKET}", r".* rb .*"),
     **dict.fromkeys(
         ("s3cmd", "s5cmd", "mc"),
-        (r".* rb (?=.*(?:--force|--recursive)).*", rf".* (?:del|rm) {_RECURSIVE}.*"),
+        (
+            r".* rb (?=(?:.* )?(?:--force|--recursive|-\w*[fr]\w*)(?: |$)).*",
+            rf".* (?:del|rm) {_RECURSIVE}.*",
+        ),
     ),
     "doctl": (_UNASKED + r".* (?:delete|rm|destroy)\b.*",),
     "rclone": (r".* purge .*:.*", r".* (?:delete|rmdirs) (?:-\S+ )*[\w-]+:/?(?: .*|$)"),
@@ -185,8 +194,8 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         # Without a name it is the database for trials.
         (
             r".*\.dropDatabase\(.*",
-            rf"mongo(?:sh)? (?:-\S+ )*(?!-)[\w.:/-]+ .*{_EMPTIED}.*",
-            rf".*{_EMPTIED}\S* [\w.:/-]+",
+            rf"mongo(?:sh)? (?:-\S+ )*(?!-|{_OWN_DATABASE} )[\w.:/-]+ .*{_EMPTIED}.*",
+            rf"(?=.* (?!-|{_OWN_DATABASE}$)[\w.:/-]+$).*{_EMPTIED}[^ ]* [^ ]+",
         ),
     ),
     # Everything that a search engine or another service holds.
@@ -262,15 +271,15 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Words that empty or rebuild what a program keeps; refused where production is named.
 RESETS: Final = re.compile(
-    r"(?i)(?:db|database|migrate|migrations?|schema|orm|doctrine|ecto|data|doctrine:\w+|prisma)[:_.-](?:\w+[:_.-])*"
-    r"(?:drop|reset|wipe|fresh|purge|truncate|refresh|nuke|flush|clean|destroy)\S*|flush|reset[_-]?(?:db|database|schema|all)"
+    r"(?i)(?:db|database|migrate|migrations?|schema|orm|doctrine|ecto|data|doctrine:\w+|prisma)[:_.-](?>(?:[\w:.-]*?[:_.-])??"
+    r"(?:drop|reset|wipe|fresh|purge|truncate|refresh|nuke|flush|clean|destroy))\S*|flush|reset[_-]?(?:db|database|schema|all)"
     r"|drop[_-]?(?:db|database|all|tables?|schema)?|truncate|wipe|purge|nuke|destroy(?:[_:-]\w+)?|delete[_-]all|tear-?down|erase"
     r"|flyway:clean|downgrade:base|migrate:zero|--(?:force-)?reset|(?:\w[\w-]*[:_-])?delete|.*\.all\(\)\.delete\(.*"
     r"|.*\.(?:delete_all|destroy_all|truncate(?:_all)?|deleteMany|dropDatabase|drop_all|drop_database)\b.*"
 )
 # Every migration is taken back: what migrates, the step back, and how far.
 MIGRATES: Final = re.compile(
-    r"(?i)(?:.*[:_.-])?(?:db|schema|migrat\w*)(?:[:_.-].*)?|knex|sequelize\S*|goose|dbmate|typeorm|mikro-orm"
+    r"(?is)(?:.*[:_.-])?(?:db|schema|migrat[^\W_]*+)(?:[:_.-].*)?|knex|sequelize\S*|goose|dbmate|typeorm|mikro-orm"
     r"|flyway|liquibase|phinx|diesel|sqlx|artisan|doctrine\S*|ecto\S*|alembic|tern|atlas"
 )
 TAKES_BACK: Final = re.compile(r"(?i)(?:[\w.-]+:)*(?:rollback|down|undo|revert|down-to)(?::\w+)?")
@@ -292,11 +301,12 @@ RECURSIVELY: Final = re.compile(
 # A selector of metrics, logs or labels that leaves nothing out.
 EVERY_SERIES: Final = re.compile(r"""\{\s*\w+\s*=~\s*["']\.[+*]["']\s*\}""")
 DELETES_SERIES: Final = re.compile(
-    r"(?i)(?:.*[/ ])?(?:delete|drop|purge|remove)(?:[-_ /?].*|$)|.*(?:/delete_series|/loki/api/v1/delete)\b.*"
+    r"(?is)(?:.*[/ ])?(?:delete|drop|purge|remove)(?:[-_ /?].*|$)|.*(?:/delete_series|/loki/api/v1/delete)\b.*"
 )
 # All records of a name that may be a whole zone.
 ZONE_EMPTIED: Final = re.compile(
-    r"(?im)^\s*(?:update\s+)?del(?:ete)?\s+[\w-]+\.[\w-]+\.?(?:\s+(?:\d+\s+)?(?:IN\s+)?ANY)?\s*$"
+    r"(?im)^[ \t]*+(?:update[ \t]++)?del(?:ete)?[ \t]++[\w-]++\.[\w-]++\.?"
+    r"(?:[ \t]++(?:\d++[ \t]++)?(?:IN[ \t]++)?ANY)?[ \t\r]*+$"
 )
 # What a forge keeps for a while, and cleans up every day.
 KEPT_A_WHILE: Final = word_set("""
@@ -304,32 +314,31 @@ KEPT_A_WHILE: Final = word_set("""
 """)
 # Rules by which a store deletes its objects, and one that keeps none of them for long.
 LIFECYCLE: Final = re.compile(r"(?i)lifecycle|^ilm$|^expire$|management-policy")
+# Each word is read once, from its beginning.
 EXPIRES_SOON: Final = re.compile(
-    r"(?i)(?:expir\w*|delete|age|days\w*)[-\w]*[\"'\s:=,{]+(?:days|age|daysAfter\w+)?[\"'\s:=]*[0-7]\b"
+    r"(?i)(?<![-\w])(?=[-\w]*?(?:expir|delete|age|days))[-\w]++[\"'\s:=,{]++(?:days(?:After\w++)?|age)?[\"'\s:=]*+[0-7]\b"
 )
 ONLY_SOME: Final = re.compile(
-    r"(?i)(?:prefix|matchesPrefix|tags?|key)[\"']?\s*[:= ]\s*\[?[\"']?[\w./-]"
+    r"(?i)(?:prefix|matchesPrefix|tags?|key)[\"']?(?:\s*+[:=]\s*+| \s*+)\[?[\"']?[\w./-]"
 )
 # `aws s3 sync empty s3://data --delete`: the store becomes like a directory with nothing in it.
 SYNCS: Final = re.compile(r"sync|rsync|mirror")
 NOTHING: Final = re.compile(r"(?:.*/)?(?:empty\w*|null|void|nothing)/?")
 DELETES_OTHERS: Final = re.compile(r"--(?:delete|remove)[\w-]*(?:=true)?|-d|sync")
-# Prints what there is, for another run of the same program.
-LISTING: Final = re.compile(r"(?:list|ls|show|status|get)(?:[_-]\w+)?|\w+-(?:list|status)")
-# They list what is installed on this machine, and can be installed or made again.
-INSTALLED_HERE: Final = word_set("""
-    pip pip3 pipx uv conda mamba micromamba asdf mise rtx pyenv rbenv nodenv nvm fnm volta rustup cargo gem npm pnpm
-    yarn dotnet sdk jupyter kind k3d minikube ollama poetry pdm hatch ghcup opam luarocks cpanm composer code codium
-""")
-# The list has only some of it.
-NARROWED: Final = re.compile(r"(?:--filter|-\w*f)[ =][\"']?\w+=|\|\s*(?:e?grep|rg|head|tail|fzf)\b")
+# Verbs for machines and services, not for entries of a list.
+ENDS_SERVICES: Final = re.compile(
+    r"(?i)(?=[\w.:-]+\Z)(?:[\w.]+[:-])*(?:destroy|terminate|purge|wipe|nuke|erase)(?:[:_-][\w.:-]+)?"
+)
+# Programs that keep machines, by their names.
+KEEPS_MACHINES: Final = re.compile(r"[\w.-]*(?:vm|cloud|cluster)[\w.-]*|lxc|lxd|xl")
+HOLDS_MANY: Final = re.compile(rf"(?i){_THING_THEN_VERB}|{_VERB_THEN_THING}")
 # `shopctl delete all`, `search-cli purge --all`.
 CONTROL_PROGRAM: Final = re.compile(r"[\w.-]*(?:ctl|cli|admin|adm)(?:\.(?:sh|py))?")
 EVERYTHING: Final = re.compile(
     r"(?i)(?:delete|destroy|purge|wipe|drop|erase|remove|flush|nuke|rm|-?-delete) (?:--?all(?:-[\w-]+)?|all|everything|\*|_all)"
     r"|\S+ --(?:delete|purge|drop|wipe|destroy)-(?:all|everything)\S*"
 )
-PRODUCTION: Final = re.compile(r"(?i)(?:.*[^a-z])?prod(?:uction)?(?:[^a-z].*)?")
+PRODUCTION: Final = re.compile(r"(?is)(?:.*[^a-z])?prod(?:uction)?(?:[^a-z].*)?")
 # What is kept only to be quicker is made again.
 MADE_AGAIN: Final = re.compile(r"(?i)cache|css|dns|assets|rewrite|session|transient|cdn")
 # Clients whose target is an address: on another machine others use it.
@@ -344,20 +353,22 @@ SHARED_CLIENTS: Final = word_set("""
     cqlsh clickhouse-client snowsql snow bq trino presto impala-shell hive beeline vsql
 """)
 # Literals and comments of SQL: what they say is not done.
-SQL_DATA: Final = re.compile(r"'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
+# `tag` begins a literal that ends with the same tag. A comment without an end ends with the text.
+SQL_DATA: Final = re.compile(r"'[^']*+'|(?P<tag>\$\w*+\$)|--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
+SQL_TAG: Final = re.compile(r"(?=(?P<tag>\$\w*+\$))")
 # At the beginning of a statement, or of an argument that has it attached to an option.
-_STATEMENT: Final = r"(?is)(?:^|[;\n{(\"]|^-\w|^--[\w-]+=)\s*"
+_STATEMENT: Final = r"(?is)(?:^|[;\n{(\"]|^-\w|^--[\w-]++=)[^\S\n]*+"
 DROPS: Final = re.compile(
     _STATEMENT
-    + r"(?:drop|delete)\s+(?:database|schema|keyspace|owned|tablespace|user(?=.*\bcascade\b))\s+(?:by\s+)?(?:if\s+exists\s+)?"
-    r"[`\"'\[]?([\w.$<-]+)"
+    + r"(?:drop|delete)\s++(?:database|schema|keyspace|owned|tablespace|user(?=[^;]{0,200}?\bcascade\b))"
+    r"\s++(?:by\s++)?(?:if\s++exists\s++)?[`\"'\[]?([\w.$<-]+)"
     # Every node of a graph.
-    r"|(?i:match\s*\(\s*(\w+)\s*\)\s*(?:detach\s+)?delete\s+\2\s*(?:;|$))"
+    r"|(?i:match\s*+\(\s*+(\w++)\s*+\)\s*+(?:detach\s++)?delete\s++\2\s*+(?:;|$))"
 )
 # Whole tables of a database that is in use.
 EMPTIES: Final = re.compile(
     _STATEMENT
-    + r"(?:drop\s+table|truncate(?:\s+table)?\s+\w|delete\s+from\s+[\w.`\"]+\s*(?:where\s+(?:1\s*=\s*1|true|1)\s*)?(?:;|$))"
+    + r"(?:drop\s++table|truncate(?:\s++table)?\s++\w|delete\s++from\s++[\w.`\"]++\s*+(?:where\s++(?:1\s*+=\s*+1|true|1)\s*+)?(?:;|$))"
 )
 # Options of such clients whose value is neither a place nor a name.
 SQL_VALUES: Final = frozenset(("-U", "-u", "-c", "-e", "-f", "-o", "-P", "-Q", "-q", "-E"))

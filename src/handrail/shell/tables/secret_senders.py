@@ -54,14 +54,31 @@ PROOF: Final = re.compile(
 TOKEN_HEADER: Final = re.compile(
     r"(?i)(?:--header=)?[\"']?(?:--header=)?(?:authorization|private-token):"
 )
-# The machine itself, and what may be another one.
+# The machine itself.
 THIS_MACHINE: Final = re.compile(
     r"(?i)(?:https?://)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?(?:[/?#].*)?", re.DOTALL
 )
-OTHER_MACHINE: Final = re.compile(
-    r".*://.*|[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/.*)?|-x.*|--(?:proxy|resolve|connect-to|preproxy|socks).*",
+# Options that may lead to another machine, wherever the address points.
+DETOUR: Final = re.compile(
+    r".*://.*|-[a-zA-Z]*[xK].*|--(?:proxy|resolve|connect-to|preproxy|socks|config|doh|unix).*",
     re.DOTALL,
 )
+PORT: Final = re.compile(r"\d{1,5}")
+METHOD: Final = re.compile(r"[A-Z]+")
+# The options whose value, the next argument, is no address; all others may be without a value.
+DATA_OPTIONS: Final = {
+    "curl": word_set("""
+        -d --data --data-ascii --data-binary --data-raw --data-urlencode --json -F --form --form-string
+        -H --header -X --request -o --output -T --upload-file -u --user -A --user-agent -b --cookie
+        -m --max-time -w --write-out --retry --connect-timeout
+    """),
+    "wget": word_set("""
+        -O --output-document --post-data --post-file --body-data --body-file --method --header --user
+        --password -T --timeout
+    """),
+}
+# The first address is the machine; what follows are fields.
+HTTPIE: Final = word_set("http https xh xhs")
 # Services never ask for these: they ask for a signature made with them.
 SECRET_VARIABLE: Final = re.compile(r"AWS_(?:SECRET_ACCESS_KEY|SESSION_TOKEN)|\w+_PRIVATE_KEY")
 SOCAT_FILE: Final = re.compile(r"(?i)\A(?:FILE|G?OPEN|CREATE):([^,]+).*")
@@ -97,7 +114,7 @@ SERVES: Final = re.compile(
     re.DOTALL,
 )
 NAMES_DIRECTORY: Final = re.compile(
-    r"-[dtrh]|--(?:directory|root|path|dir|docroot)(?:=.*)?|.*/.*", re.DOTALL
+    r"-[dtrh].*|--(?:directory|root|path|dir|docroot)(?:=.*)?|.*/.*", re.DOTALL
 )
 # They make a server of this machine reachable for others.
 TUNNELS: Final = word_set(

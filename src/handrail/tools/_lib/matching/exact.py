@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from handrail.core.names.caller_words import arg_name, shown_arg
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
-from handrail.tools._lib.matching.joining import joins_lines, joins_neighbours
+from handrail.tools._lib.matching.joining import joins_any_lines, joins_lines, joins_neighbours
 from handrail.tools._lib.matching.lines import diff_lines
 
 MOST_COUNTED: Final = 1_000
@@ -134,9 +134,7 @@ def replace_everywhere(
         edit = _replace_alike(file, first, old, new, most)
     else:
         edit = _replace_one_by_one(file, path, old, new)
-    # Without a word in it, the old text is what separates lines: they are meant to be joined.
-    framed = "\n" in (old[:1], old[-1:]) and any(map(str.isalnum, old))
-    if framed and any(joins_lines(file, one.start, one.end, old, new) for one in edit.splices):
+    if joins_any_lines(file, edit.splices, old, new, more=edit.result is not None):
         raise _frame_problem()
     return edit
 

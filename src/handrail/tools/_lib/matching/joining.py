@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from handrail.tools._lib.byte_text import ByteText
+from handrail.tools._lib.byte_text import ByteText, Splice
 
 # What may end a statement, and what may begin one: a line feed was between them.
 _ENDS: Final = "_\"'`)]};:"
@@ -33,6 +34,7 @@ def joins_lines(file: ByteText, start: int, end: int, old: str, new: str) -> boo
     """
     if not new.strip():
         return False
+    old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if old[-1:] == "\n" != new[-1:] and _ends_line(new[-1]):
         stop = file.line_end(end) or len(file.data)
         below = file.shown(file.data[end:stop]).lstrip()
@@ -42,6 +44,30 @@ def joins_lines(file: ByteText, start: int, end: int, old: str, new: str) -> boo
         first = file.line_start(start) or 0
         above = file.shown(file.data[first:start])
         return bool(above.strip()) and _ends_line(above[-1])
+    return False
+
+
+def joins_any_lines(
+    file: ByteText, splices: Sequence[Splice], old: str, new: str, *, more: bool
+) -> bool:
+    """Whether `joins_lines` is true of a splice, or, with `more`, of an occurrence of the same
+    bytes after the last splice.
+
+    Without a word in it, the old text is what separates lines: they are meant to be joined.
+    """
+    framed = old[:1] in ("\r", "\n") or old[-1:] == "\n"
+    if not framed or not any(map(str.isalnum, old)):
+        return False
+    if any(joins_lines(file, one.start, one.end, old, new) for one in splices):
+        return True
+    last = splices[-1]
+    before = file.data[last.start : last.end]
+    at = file.find(before, last.end) if more else -1
+    while at >= 0:
+        end = at + len(before)
+        if joins_lines(file, at, end, old, new):
+            return True
+        at = file.find(before, end)
     return False
 
 
