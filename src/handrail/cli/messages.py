@@ -322,8 +322,11 @@ NO_TASK: Final = ProblemTemplate(
 )
 NO_SESSIONS: Final = ProblemTemplate(
     "not_found",
-    "there is no session to continue in this workspace",
+    "there is no conversation in this workspace yet",
     hint="start one with `handrail run`",
+)
+NO_SESSION_NAMED: Final = ProblemTemplate(
+    "invalid_arguments", "`session {action}` needs a SESSION", hint="see `handrail session list`"
 )
 NOT_A_TURN: Final = ProblemTemplate(
     "invalid_arguments",

@@ -54,7 +54,8 @@ def _parse_and_run(words: Sequence[str], options: Namespace) -> int:
             problem = Problem("invalid_arguments", str(wrong), wrong.hint)
             output.print_problem(problem, as_json=True)
         else:
-            output.warn(f"handrail: {wrong}\nhint: {wrong.hint}")
+            output.warn_titled("handrail", wrong)
+            output.warn_titled("hint", wrong.hint)
         return ExitCode.USAGE
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else ExitCode.USAGE

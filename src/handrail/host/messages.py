@@ -68,6 +68,11 @@ STATE_UNTRUSTED: Final = ProblemTemplate(
     "Handrail cannot keep its state in {path!r}: {reason}",
     hint="set XDG_STATE_HOME or store= to a directory of your own, or use store=':memory:'",
 )
+UNKNOWN_STORE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "there is no store of the kind '{scheme}'",
+    hint="name a file, or a database: postgresql://user@host/database",
+)
 BLOB_UNREADABLE: Final = ProblemTemplate(
     "unavailable",
     "the disk could not read the old content kept in {path!r}: {reason}",

@@ -243,7 +243,7 @@ DELETION_NOT_UNDOABLE: Final = ProblemTemplate(
 PROTECTED_NAME: Final = ProblemTemplate(
     "protected",
     "{path!r} is protected: {reason}",
-    hint="the user can allow it with allow_protected=[{path!r}]",
+    hint="the user can allow it with the setting allow_protected = [{path!r}]",
 )
 PROTECTED_HANDRAIL_PATH: Final = ProblemTemplate(
     "protected", "{path!r} is protected: it belongs to Handrail itself"
@@ -251,7 +251,7 @@ PROTECTED_HANDRAIL_PATH: Final = ProblemTemplate(
 INSTRUCTION_FILE: Final = ProblemTemplate(
     "denied",
     "{path!r}: {reason}",
-    hint="the user can allow it with allow_protected=[{path!r}]",
+    hint="the user can allow it with the setting allow_protected = [{path!r}]",
 )
 
 # Denied paths and commands.

@@ -28,7 +28,7 @@ def measure_confinement(place: Workspace, settings: Settings) -> dict[str, Any]:
     if find_shell(roots) is None:
         problem = NO_SHELL.error(path=SHELL_PATH).problem.to_dict()
     try:
-        return {"problem": problem, **sandbox.describe()}
+        return {"problem": problem, "network": settings.network, **sandbox.describe()}
     except ProblemRaised as raised:
         return {"problem": raised.problem.to_dict(), "backend": settings.sandbox, "measured": {}}
     finally:
@@ -48,7 +48,7 @@ def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
     """Return the rows of `doctor`: the backend, then one row per property."""
     from handrail.policy.confinement import PROPERTIES
 
-    rows = {"backend": _backend(confinement)}
+    rows = {"backend": _backend(confinement), "network": _network(confinement)}
     rows |= {
         name: str(confinement[name])
         for name in ("path", "sha256", "landlock_abi", "listener", "proc")
@@ -78,8 +78,20 @@ def _approval_note(confinement: Mapping[str, Any]) -> str | None:
 def overview_rows(confinement: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the rows of the overview: the backend, then the properties by strength."""
     yield "commands", _backend(confinement)
+    if confinement.get("network"):
+        yield " network", _network(confinement)
     for strength, names in group_by_strength(confinement["measured"]).items():
         yield f" {strength}", ", ".join(names)
+
+
+def _network(confinement: Mapping[str, Any]) -> str:
+    """Describe the setting `network`; the properties are measured without it."""
+    hosts = confinement.get("network") or ()
+    if hosts is True:
+        return "allowed by the setting `network`: commands reach everything"
+    if hosts:
+        return f"only {', '.join(hosts)}, through a proxy"
+    return "off, unless a user approves it for one command"
 
 
 def _backend(confinement: Mapping[str, Any]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from handrail.core.names.store_location import MEMORY, is_store_url, server_name
+from handrail.host.messages import UNKNOWN_STORE
 from handrail.host.state.directories import private_directory, workspace_state
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 class StatePaths(NamedTuple):
@@ -32,7 +36,7 @@ def find_state_paths(
     root: Path, store: str | Path | None, beside_server: Path | None = None
 ) -> StatePaths:
     """Return the state paths of a workspace. With a store on a server, its files are kept in
-    `beside_server` instead of the user's state directory.
+    `beside_server` instead of the user's state directory. Raises `invalid_arguments` for another URL.
     """
     if store is None:
         directory = workspace_state(root)
@@ -44,5 +48,8 @@ def find_state_paths(
         # needs.
         home = workspace_state(root) if beside_server is None else private_directory(beside_server)
         return StatePaths(str(store), home / f"{server_name(str(store))}.d")
+    if isinstance(store, str) and (url := _URL.match(store)):
+        # Not the rest of it, which may contain a password.
+        raise UNKNOWN_STORE.error(scheme=url[0], field="store")
     path = Path(store).absolute()
     return StatePaths(str(path), path.parent / f"{path.name}.d")

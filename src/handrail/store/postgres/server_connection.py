@@ -115,8 +115,9 @@ class PostgresConnection:
 
     def _refusal(self, error: psycopg.Error, given: Any) -> Exception:
         """Return why there is no connection, with the server's own reason if there is one."""
-        said = str(error).strip().splitlines()
-        text = said[-1] if said else ""
+        # libpq asks "Is the server running …?" in a second line; the address is in the first.
+        said = [line.strip() for line in str(error).splitlines()]
+        text = next((line for line in reversed(said) if line and not line.endswith("?")), "")
         for name in ("password", "sslpassword"):
             if given.get(name):
                 text = text.replace(str(given[name]), "***")

@@ -100,7 +100,8 @@ async def _run(options: Namespace) -> ExitCode:
             output.print_line(line)
         output.print_line(f"results: {fleet.state.results}")
         if report.counts.passed < report.counts.ended:
-            output.print_line("`handrail fleet report` says why tasks did not pass")
+            command = f"handrail fleet report {_shown_state(options)}"
+            output.print_text(f"why tasks did not pass: {command}")
     return _exit_code(report, fleet)
 
 
@@ -212,6 +213,13 @@ def _state(options: Namespace) -> FleetState:
     )
 
 
+def _shown_state(options: Namespace) -> str:
+    """Return the arguments that name this fleet, for a shell."""
+    from shlex import join
+
+    return join([options.tasks, *(["--state", options.state] if options.state else [])])
+
+
 def _read(state: FleetState) -> FleetReport:
     from contextlib import closing
 
@@ -236,7 +244,7 @@ def _show(options: Namespace, state: FleetState) -> int:
             output.print_line(line)
         if options.what == "report":
             for line in _noted_lines(state):
-                output.print_line(line)
+                output.print_folded(line)
     return 0
 
 

@@ -41,7 +41,7 @@ examples:
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     parser = add_command(subparsers, "session", epilog=_EPILOG)
     parser.add_argument("what", metavar="ACTION", choices=_ACTIONS, nargs="?", default="list", help="list (the default), show, rewind, fork, delete, export or import")  # fmt: skip
-    parser.add_argument("name", metavar="SESSION", nargs="?", help="the session (default: the newest); for import: a file")  # fmt: skip
+    parser.add_argument("name", metavar="SESSION", nargs="?", help="the session (default: the newest; delete and export need one); for import: a file")  # fmt: skip
     parser.add_argument("turn", metavar="TURN", nargs="?", type=int, help="for rewind and fork: the turn to go back to; 0 is before the first")  # fmt: skip
     parser.add_argument("--search", metavar="TEXT", help="list only sessions whose messages contain this text")  # fmt: skip
     parser.add_argument("--full", action="store_true", help="for show: results in full")
@@ -62,12 +62,14 @@ def run(options: Namespace) -> int:
         _print_list(options, known)
         return 0
     chosen = [summary for summary in known if options.name in (None, summary.session)]
+    if not chosen and options.name is None:
+        raise messages.NO_SESSIONS.error()
     if not chosen:
-        raise messages.NO_SUCH_SESSION.error(session=options.name or "", field="session")
+        raise messages.NO_SUCH_SESSION.error(session=options.name, field="session")
     if options.what == "show":
         _print_session(options, chosen[0])
     elif options.what in ("delete", "export") and options.name is None:
-        raise messages.NO_SUCH_SESSION.error(session="", field="session")
+        raise messages.NO_SESSION_NAMED.error(action=options.what, field="session")
     elif options.what == "export":
         _export(options, chosen[0])
     elif options.what == "delete":

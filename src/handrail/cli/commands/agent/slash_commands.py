@@ -43,7 +43,7 @@ _QUESTION: Final = "approve or reject? "
 def show_help(view: RunView) -> None:
     """Show `/help`: the commands, and what else can be typed."""
     for command, meaning in _HELP.items():
-        view.labelled(command, meaning)
+        view.labelled(f"{command:<10}", meaning)
     view.text(_HELP_TEXT)
 
 

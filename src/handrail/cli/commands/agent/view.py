@@ -13,7 +13,7 @@ import shlex
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -30,7 +30,6 @@ from handrail.cli.render.screen import (
 )
 from handrail.core.call import MAIN_AGENT
 from handrail.core.ports.todos import TodoItem, TodoStatus
-from handrail.core.text.columns import cells
 from handrail.core.text.safe_text import safe_text
 from handrail.tools.builtin import BUILTIN_NAMES
 
@@ -201,9 +200,10 @@ class RunView:
         Handrail.
         """
         joined = " ".join(text.splitlines())
-        wrapped = self._folds() or "COLUMNS" in os.environ
-        room = terminal_width() - _HANGING if wrapped else cells(indent + safe_text(joined)) + 1
-        for number, row in enumerate(wrap(joined, indent, room)):
+        rows: Iterable[str] = (indent + safe_text(joined),)
+        if self._folds() or "COLUMNS" in os.environ:
+            rows = wrap(joined, indent, terminal_width() - _HANGING)
+        for number, row in enumerate(rows):
             shown = " " * _HANGING + row if number else row
             self.line(shown if style is None else paint(shown, style))
 

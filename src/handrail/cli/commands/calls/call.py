@@ -71,9 +71,10 @@ def run(options: Namespace) -> int:
     if options.json:
         output.print_json({**result.to_dict(), **({"images": images} if images else {})})
     elif outcome.aborted:
-        output.warn("aborted: nothing was changed")
+        output.warn_titled("aborted", "nothing was changed")
     elif approver is not None and approver.refusal is not None and not result.ok:
-        output.warn(f"denied: {_describe_refusal(approver.refusal)}; nothing was changed")
+        said = _describe_refusal(approver.refusal)
+        output.warn_titled("denied", f"{said}; nothing was changed")
     else:
         print_result(result if live is None else live.unprinted(result))
         for image in images:

@@ -79,16 +79,18 @@ def run(options: Namespace) -> int:
         check_session(db, name)
         session, talk = read_session_name(db, name)
         calls = list_calls(
-            db, session, None, options.limit, None, number, options.agent, conversation=talk
+            db, session, None, options.limit + 1, None, number, options.agent, conversation=talk
         )
         if name is not None and number is not None and not calls:
             newest = list_calls(db, session, None, 1, None, conversation=talk)
             check_turn(db, name, number, [call.turn for call in newest])
     if options.json:
-        for call in calls:
+        for call in calls[: options.limit]:
             output.print_json(call_json(call))
     else:
-        print_calls(calls)
+        print_calls(calls[: options.limit])
+        if len(calls) > options.limit:
+            output.print_text("there are older calls; --limit N shows more")
     return 0
 
 

@@ -130,7 +130,9 @@ class ConnectProxy:
         try:
             addresses = self._resolve(host, port)
         except (OSError, UnicodeError) as error:
-            return messages.HOST_NOT_RESOLVED.format(error=error)
+            return messages.HOST_NOT_RESOLVED.format(
+                error=getattr(error, "strerror", None) or error
+            )
         if not self._allowed.names(host, port):
             addresses = [one for one in addresses if is_public_address(one)]
         if not addresses:
