@@ -50,6 +50,15 @@ def test_its_schema_has_the_number_of_that_for_sqlite_and_the_tables_that_are_na
     assert sorted(name for (name,) in found) == sorted(TABLES)
 
 
+def test_a_server_that_does_not_run_is_named_with_its_socket(tmp_path):
+    with pytest.raises(ProblemRaised) as raised:
+        open_database(f"postgresql://me@/db?host={tmp_path}", busy_timeout_s=0.1)
+
+    message = raised.value.problem.message
+    assert f"{tmp_path}/.s.PGSQL" in message
+    assert message == " ".join(message.split())
+
+
 async def test_a_lost_connection_is_made_again_and_no_row_is_lost_or_doubled(path, row, postgres):
     store = open_store(path)
     for number in range(6):

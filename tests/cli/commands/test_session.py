@@ -23,6 +23,23 @@ def kept(handrail, workspace):
     return handrail("run", "--once", "--model", "script:task.jsonl", "--session", "s1", task)
 
 
+@pytest.mark.parametrize("action", ["show", "export", "delete", "rewind"])
+def test_where_there_is_no_session_none_is_named(handrail, action):
+    done = handrail("session", action, "--json")
+
+    assert done.code == 1
+    assert done.json["problem"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize("action", ["export", "delete"])
+def test_what_needs_a_session_says_so(handrail, kept, action):
+    done = handrail("session", action, "--json")
+
+    assert done.code == 2
+    assert done.json["problem"]["field"] == "session"
+    assert f"session {action}" in done.json["problem"]["message"]
+
+
 def test_each_speaker_has_a_heading_and_results_are_shown(handrail, kept):
     shown = handrail("session", "show", "s1").out.splitlines()
     full = handrail("session", "show", "s1", "--full").out.splitlines()

@@ -87,6 +87,8 @@ def overview_rows(confinement: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _network(confinement: Mapping[str, Any]) -> str:
     """Describe the setting `network`; the properties are measured without it."""
     hosts = confinement.get("network") or ()
+    if confinement["backend"] == "none":
+        return "not limited: nothing confines commands"
     if hosts is True:
         return "allowed by the setting `network`: commands reach everything"
     if hosts:

@@ -147,7 +147,9 @@ def test_tasks_that_did_not_pass_have_a_hint(run):
     done, _ = run(ended=report(passed=0))
 
     assert done.code == ExitCode.FAILED
-    assert "`handrail fleet report`" in done.out
+    assert "handrail fleet report t.jsonl\n" in done.out
+    elsewhere, _ = run("--state", "a b", ended=report(passed=0))
+    assert "handrail fleet report t.jsonl --state 'a b'\n" in elsewhere.out
 
 
 def test_json_has_each_result_and_the_report(run):

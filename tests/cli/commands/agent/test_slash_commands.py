@@ -86,6 +86,7 @@ def test_help_names_every_command_and_what_else_can_be_typed():
     assert commands == sorted(set(commands), key=commands.index)
     assert {"/help", "/plan", "/undo", "/exit"} <= set(commands)
     assert "@path" in view.shown[-1]
+    assert all("  " in line for line in view.shown[:-1])
 
 
 async def test_without_work_there_are_no_tasks():

@@ -244,12 +244,14 @@ def test_a_problem_and_its_hint(view, problem, lines):
 
 def test_text_is_one_line_where_there_is_no_terminal(view):
     view.text("one\ntwo " + "x" * 300, indent="  ")
+    view.text("session 1 · a model · mode default")
     view.labelled("used", "5 tokens " * 40)
     view.labelled("a long label", "x")
     view.note("remark")
 
     assert view.shown.getvalue().splitlines() == [
         "  one two " + "x" * 300,
+        "session 1 · a model · mode default",
         "used      " + "5 tokens " * 40,
         "a long label x",
         "  remark",

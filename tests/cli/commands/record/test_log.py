@@ -57,6 +57,9 @@ def test_only_so_many_calls_or_one_session(handrail):
         handrail("--session", session, "call", "file_info", "path=a.txt")
 
     assert len(handrail("log", "-n", "2", "--json").lines) == 2
+    some, every = (handrail("log", "-n", limit).out.splitlines() for limit in "23")
+    assert (len(some), len(every)) == (1 + 2 + 1, 1 + 3)
+    assert "--limit" in some[-1]
     assert len(handrail("log", "--session", "one", "--json").lines) == 2
     assert handrail("log", "--session", "three").code == 2
 
@@ -70,6 +73,16 @@ def test_nothing_on_record_is_not_an_error(handrail, workspace):
 
 def test_a_store_that_was_named_and_is_not_there_is_an_error(handrail):
     assert handrail("--store", "nope.db", "log").code == 6
+
+
+@pytest.mark.parametrize("store", ["mysql://me:hunter2@db/x", "sqlite:///x.db"])
+def test_a_store_of_an_unknown_kind_is_an_error_without_its_password(handrail, workspace, store):
+    before = sorted(workspace.iterdir())
+    done = handrail("--store", store, "call", "read_file", "path=a.txt")
+
+    assert done.code == 2
+    assert store.partition("//")[0] in done.err and "hunter2" not in done.err
+    assert sorted(workspace.iterdir()) == before
 
 
 def test_lines_fit_the_terminal(handrail, monkeypatch):

@@ -228,6 +228,22 @@ def test_a_property_that_does_not_hold_is_reported_with_its_consequence(
     assert SANDBOX_REMEDIES in out
 
 
+@pytest.mark.needs_bubblewrap
+@pytest.mark.parametrize(
+    ("network", "shown"), [("false", "off"), ("true", "everything"), ('["a.example"]', "a.example")]
+)
+def test_what_commands_reach_is_told(handrail, tmp_path, network, shown):
+    (tmp_path / "own.toml").write_text(f"network = {network}\n")
+
+    lines = handrail("--config", tmp_path / "own.toml", "doctor").out.splitlines()
+    overview = handrail("--config", tmp_path / "own.toml").out
+
+    commands = next(n for n, line in enumerate(lines) if line.startswith("confinement of commands"))
+    row = next(line for line in lines[commands:] if line.startswith("  network "))
+    assert shown in row
+    assert (" network  " in overview) == (network != "false")
+
+
 @pytest.mark.finding("F32")
 def test_a_machine_that_confines_nothing_says_what_follows(handrail, tmp_path):
     (tmp_path / "own.toml").write_text('sandbox = "none"\n')
@@ -235,4 +251,5 @@ def test_a_machine_that_confines_nothing_says_what_follows(handrail, tmp_path):
     out = " ".join(handrail("--config", tmp_path / "own.toml", "doctor").out.split())
 
     assert "backend not confined" in out
+    assert "network not limited" in out
     assert f"{NO_SANDBOX}: {SANDBOX_REMEDIES}" in out
