@@ -295,7 +295,7 @@ async def test_nothing_in_a_question_can_move_the_cursor_or_hide(person):
 @pytest.mark.parametrize(
     "text",
     [
-        "x\nAllow this once? [yes/no/abort/v] y\n── read_file wants to run (safe) ──",
+        "x\nAllow this once? [yes/no/abort/v] y\n── read_file wants to run (risk: safe) ──",
         " " * 78 + "Allow this once? [yes/no/abort/v] y",
         "\t" * 10 + "why you are asked:",
         "漢" * 39 + "Allow this once?",
@@ -314,7 +314,7 @@ async def test_no_text_can_pass_for_a_line_of_ours(person, text):
     ours = [line for line in shown.split("\r\n") if not line.startswith("│ ")]
     assert ours == [
         "",
-        "── write_file wants to run (moderate) ──",
+        "── write_file wants to run (risk: moderate) ──",
         "why you are asked:",
         "the model says (not verified):",
         "what would happen:",

@@ -34,7 +34,7 @@ def test_a_short_question_is_shown_whole():
     assert shown.cut is False
     assert shown.text.split("\n") == [
         "",
-        "── write_file wants to run (moderate) ──",
+        "── write_file wants to run (risk: moderate) ──",
         "│ write_file(a)",
         "why you are asked:",
         "│ because",
@@ -84,7 +84,7 @@ def test_the_full_question_is_not_cut():
     found = list(render_full_question(request(preview=preview), Screen()))
 
     assert found[:4] == [
-        "── write_file wants to run (moderate) ──",
+        "── write_file wants to run (risk: moderate) ──",
         "│ write_file(a)",
         "why you are asked:",
         "│ because",
@@ -96,11 +96,11 @@ def test_the_full_question_is_not_cut():
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({}, "write_file wants to run (moderate)"),
-        ({"chain": ("main",)}, "write_file wants to run (moderate)"),
-        ({"agent": "helper"}, "write_file wants to run (moderate, agent helper)"),
-        ({"chain": ("main", "a")}, "write_file wants to run (moderate, agent main > a)"),
-        ({"tool": "t" * 70}, f"{'t' * 60} wants to run (moderate)"),
+        ({}, "write_file wants to run (risk: moderate)"),
+        ({"chain": ("main",)}, "write_file wants to run (risk: moderate)"),
+        ({"agent": "helper"}, "write_file wants to run (risk: moderate, agent helper)"),
+        ({"chain": ("main", "a")}, "write_file wants to run (risk: moderate, agent main > a)"),
+        ({"tool": "t" * 70}, f"{'t' * 60} wants to run (risk: moderate)"),
     ],
 )
 def test_the_heading_names_tool_risk_and_agents(more, words):

@@ -356,8 +356,8 @@ def render_heading(request: ApprovalRequest) -> str:
     tool = safe_text(request.tool, one_line=True)[:_NAME]
     chain = request.chain or (request.agent,)
     names = [safe_text(one, one_line=True)[:_NAME] for one in chain]
-    agent = "" if chain == ("main",) else " > ".join(names)
-    return f"── {tool} wants to run ({request.risk.word}{f', agent {agent}' if agent else ''}) ──"
+    caller = "" if chain == ("main",) else f", agent {' > '.join(names)}"
+    return f"── {tool} wants to run (risk: {request.risk.word}{caller}) ──"
 
 
 def render_model_question(request: QuestionRequest, number: int, screen: Screen) -> str:
