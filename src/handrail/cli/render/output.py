@@ -63,6 +63,15 @@ def warn(text: str) -> None:
     print(safe_text(text), file=sys.stderr)
 
 
+def warn_text(text: str) -> None:
+    """Print a line of trusted text on standard error, wrapped between words on a screen."""
+    from handrail.cli.render.screen import has_width, terminal_width, wrap_columns
+
+    wide = has_width(sys.stderr)
+    for row in wrap_columns(text, terminal_width(sys.stderr)) if wide else [text]:
+        warn(row)
+
+
 def warn_titled(title: str, text: object) -> None:
     """Print `title: text` on standard error, wrapped between words on a screen. Further lines are
     indented, so that untrusted text cannot imitate a message of Handrail.

@@ -70,6 +70,15 @@ def test_models_are_listed_without_their_keys(settings, capsys):
     code, printed = run(capsys, *settings)
     assert code == 0
     assert "local *" in printed.out
+    assert "chosen: local;" in printed.out.splitlines()[-1]
+
+
+def test_a_chosen_model_of_a_known_service_is_named(tmp_path, capsys):
+    (tmp_path / "own.toml").write_text('model = "anthropic:some-model"\n')
+    code, printed = run(capsys, "--config", str(tmp_path / "own.toml"))
+
+    assert code == 0
+    assert "anthropic:some-model" in printed.out.splitlines()[-1]
 
 
 def test_a_model_is_tested(settings, capsys):

@@ -44,6 +44,7 @@ def run(options: Namespace) -> int:
 
 def _list(options: Namespace) -> int:
     from handrail.assembly.models import model_profiles
+    from handrail.cli.render.screen import one_line
     from handrail.models.profiles import SERVICES
 
     settings = load_layers(options).settings
@@ -59,9 +60,11 @@ def _list(options: Namespace) -> int:
             output.print_json(row)
         return ExitCode.DONE
     _print_table(rows)
+    output.print_text()
     if settings.model is None:
-        output.print_text()
         output.print_text("no model is chosen: set `model` in your settings, or pass --model")
+    else:
+        output.print_text(f"chosen: {one_line(settings.model)}; --model NAME uses another one")
     return ExitCode.DONE
 
 

@@ -101,8 +101,8 @@ def run(options: Namespace) -> int:
     from handrail.mcp.server.stdio import serve_stdio
 
     if sys.stdin.isatty():
-        output.warn("waiting for an MCP client on standard input; stop with Ctrl-D")
-        output.warn("`handrail serve --client NAME` prints the configuration for a client")
+        output.warn_text("waiting for an MCP client on standard input; stop with Ctrl-D")
+        output.warn_text("`handrail serve --client NAME` prints the configuration for a client")
     asyncio.run(serve_stdio(server_config(options, root)))
     return 0
 
