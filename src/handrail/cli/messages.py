@@ -322,7 +322,7 @@ NO_TASK: Final = ProblemTemplate(
 )
 NO_SESSIONS: Final = ProblemTemplate(
     "not_found",
-    "there is no conversation in this workspace yet",
+    "there is no session in this workspace yet",
     hint="start one with `handrail run`",
 )
 NO_SESSION_NAMED: Final = ProblemTemplate(

@@ -14,6 +14,8 @@ from handrail.host.terminal.prompt import (
     render_question,
 )
 
+HEADING = "── write_file wants to run (risk: moderate) ──"
+
 
 def request(**changes):
     given = {
@@ -34,7 +36,7 @@ def test_a_short_question_is_shown_whole():
     assert shown.cut is False
     assert shown.text.split("\n") == [
         "",
-        "── write_file wants to run (risk: moderate) ──",
+        HEADING,
         "│ write_file(a)",
         "why you are asked:",
         "│ because",
@@ -84,7 +86,7 @@ def test_the_full_question_is_not_cut():
     found = list(render_full_question(request(preview=preview), Screen()))
 
     assert found[:4] == [
-        "── write_file wants to run (risk: moderate) ──",
+        HEADING,
         "│ write_file(a)",
         "why you are asked:",
         "│ because",
