@@ -294,15 +294,15 @@ def test_a_pinned_look_is_told_against_after_later_ones(folder):
 
 def test_a_file_that_never_rests_is_named_and_stops_nothing(folder, monkeypatch):
     path = folder.write("busy", "1")
-    take = ContentStore.take
+    read = os.read
 
-    def written_meanwhile(self, source, size):
+    def written_meanwhile(source, size):
         with path.open("a") as file:
             file.write("more")
-        return take(self, source, size)
+        return read(source, size)
 
     shadow = folder.shadow()
-    monkeypatch.setattr(ContentStore, "take", written_meanwhile)
+    monkeypatch.setattr(os, "read", written_meanwhile)
     before = shadow.capture(None)
     monkeypatch.undo()
     path.write_text("at rest")
@@ -312,19 +312,71 @@ def test_a_file_that_never_rests_is_named_and_stops_nothing(folder, monkeypatch)
     assert look.deltas[0].before.why == BUSY
 
 
-def test_a_full_disk_is_told_as_no_room(folder, monkeypatch):
-    folder.write("a", "1")
+@pytest.mark.parametrize("size", [1, 100_000], ids=["small", "large"])
+def test_a_full_disk_is_told_as_no_room(folder, monkeypatch, size):
+    folder.write("a", "1" * size)
 
-    def full(self, source, size):
+    def full(self, *of):
         raise OSError(28, "No space left on device")
 
     shadow = folder.shadow()
     monkeypatch.setattr(ContentStore, "take", full)
+    monkeypatch.setattr(ContentStore, "pack", full)
     before = shadow.capture(None)
     monkeypatch.undo()
     folder.write("a", "2")
 
     assert shadow.diff(before).deltas[0].before.why.startswith("there was no room")
+
+
+def test_a_small_file_that_changes_once_while_it_is_read_is_copied_as_it_is_then(
+    folder, monkeypatch
+):
+    path = folder.write("once", "old")
+    read, changes = os.read, ["new"]
+
+    def written_after(source, size):
+        data = read(source, size)
+        if changes:
+            path.write_text(changes.pop())
+        return data
+
+    shadow = folder.shadow()
+    monkeypatch.setattr(os, "read", written_after)
+    before = shadow.capture(None)
+    monkeypatch.undo()
+    folder.write("once", "later")
+
+    assert told(shadow.diff(before)) == {"once": (short("new"), short("later"))}
+
+
+def test_a_first_look_tells_files_apart_as_later_ones_do(folder):
+    folder.write("plain", "p")
+    folder.write("copy", "p")
+    folder.write("empty", "")
+    folder.write("large", "l" * 70_000)
+    folder.write(".env", "TOKEN=1")
+    folder.write(".ssh/config", "secret")
+    folder.write("sub/.git", "gitdir: elsewhere")
+    (folder.root / "link").symlink_to("plain")
+    (folder.root / "plain").chmod(0o640)
+    shadow = folder.shadow()
+    before = shadow.capture(None)
+    shutil.rmtree(folder.root / "sub")
+    shutil.rmtree(folder.root / ".ssh")
+    for name in ("plain", "copy", "empty", "large", ".env", "link"):
+        (folder.root / name).unlink()
+
+    found = {one.rel: one.before for one in shadow.diff(before).deltas}
+
+    assert "sub/.git" not in found
+    assert {rel for rel, one in found.items() if one.why == SENSITIVE} == {".env", ".ssh/config"}
+    assert found["plain"].mode == 0o640
+    assert found["link"].text == "plain"
+    kept = {"plain": "p", "copy": "p", "empty": "", "large": "l" * 70_000}
+    assert {rel: found[rel].text for rel in kept} == {
+        rel: hashlib.sha256(text.encode()).hexdigest() for rel, text in kept.items()
+    }
 
 
 def test_what_cannot_be_read_is_named(folder, monkeypatch):

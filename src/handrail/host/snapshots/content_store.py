@@ -40,6 +40,8 @@ class ContentStore:
 
     def __init__(self, directory: Path, packs: Path | None = None) -> None:
         self._packs = None if packs is None else ContentPacks(packs)
+        # Contents with fewer bytes are packed.
+        self.packed_below = 0 if packs is None else _WORTH_SHARING
         self._directory = directory
         self._name = str(directory)
         self._shares: bool | None = None
@@ -55,7 +57,7 @@ class ContentStore:
             return self._copy_in_parts(source, size)
         data = read_all(source, size)
         digest = hashlib.sha256(data).hexdigest()
-        if self._packs is not None and len(data) < _WORTH_SHARING:
+        if self._packs is not None and len(data) < self.packed_below:
             self._packs.add(digest, data)
             return digest
         target = self._path(digest)
@@ -72,6 +74,13 @@ class ContentStore:
                 os.close(handle)
         else:
             os.utime(target)
+        return digest
+
+    def pack(self, data: bytes) -> str:
+        """Keep a content with less than `packed_below` bytes; return the hash. Raises OSError."""
+        digest = hashlib.sha256(data).hexdigest()
+        if self._packs is not None:
+            self._packs.add(digest, data)
         return digest
 
     def load(self, digest: str) -> bytes | None:

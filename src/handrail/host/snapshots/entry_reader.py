@@ -17,12 +17,14 @@ from typing import Final, NamedTuple
 
 from handrail.core.names.sensitive import is_sensitive_folder, is_sensitive_name
 from handrail.core.ports.snapshots import EntryChange, OtherNames, SnapshotLimits
+from handrail.host.files.reading import TICK_NS
 from handrail.host.files.root_identity import RootHandle
 from handrail.host.files.roots import READ
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import (
     LONGEST_TARGET,
     SPECIAL,
+    Listing,
     Signature,
     StorageUsage,
     TreeEntry,
@@ -36,6 +38,7 @@ from handrail.host.snapshots.entries import (
 _MOST_NAMES: Final = 4
 _SKIPPED: Final = frozenset({".git"})
 
+FoundEntry = tuple[str, os.stat_result]
 File = tuple[int, int]
 Name = tuple[int, str]
 
@@ -101,6 +104,53 @@ class EntryReader:
             return None
         return EntryReading(make_entry(signature, _short(target), self._started), info.st_nlink)
 
+    def copy_new(
+        self, rel: str, handle: int, found: Sequence[FoundEntry], listing: Listing
+    ) -> list[FoundEntry]:
+        """Add the small files of a directory to its new listing; return the other entries, and the
+        files that `read` has to try again or describe.
+
+        A first look spends most of its time here, hence one loop for the steps of `read`.
+        """
+        contents, usage, progress = self._contents, self._usage, self._progress
+        if self._seed is not None or is_sensitive_folder(rel):
+            return [*found]
+        small = min(contents.packed_below, self._limits.file_bytes + 1)
+        settled, others = self._started - TICK_NS, list[FoundEntry]()
+        for one in found:
+            name, info = one
+            signature = written, changed, _, size, mode, _ = file_signature(info)
+            if (
+                not stat.S_ISREG(mode)
+                or size >= small
+                or usage.size + size > self._limits.total_bytes
+                or name in _SKIPPED
+                or is_sensitive_name(name)
+            ):
+                others.append(one)
+                continue
+            try:
+                data, after = _read_small(name, handle, size)
+            except OSError:
+                others.append(one)
+                continue
+            if len(data) != size or file_signature(after) != signature:
+                others.append(one)
+                continue
+            try:
+                digest = contents.pack(data)
+            except OSError as error:
+                listing[name] = TreeEntry(None, signature, _describe_failure(error))
+            else:
+                proof = signature if written < settled and changed < settled else None
+                listing[name] = TreeEntry(proof, signature, digest)
+                usage.size += size
+            usage.files += 1
+            self._copied += 1
+            if progress is not None and self._copied % _REPORTED == 0:
+                progress(self._copied)
+        return others
+
     def _file(self, rel: str, handle: int, name: str, info: os.stat_result) -> EntryReading | None:
         signature = file_signature(info)
         known = self._known(rel, name, signature)
@@ -142,7 +192,7 @@ class EntryReader:
                     os.lseek(source, 0, os.SEEK_SET)
                 digest = self._contents.take(source, info.st_size)
             except OSError as error:
-                why = "!room" if error.errno in _FULL else "!unreadable"
+                why = _describe_failure(error)
                 return EntryReading(TreeEntry(None, signature, why), info.st_nlink)
             self._copied += 1
             if self._copied % _REPORTED == 0 and self._progress is not None:
@@ -175,6 +225,20 @@ class EntryReader:
             return "!large"
         used = self._usage.size - self._freed
         return "!room" if used + size > limits.total_bytes else ""
+
+
+def _read_small(name: str, handle: int, size: int) -> tuple[bytes, os.stat_result]:
+    """Read a file of an open directory, and its stat afterwards. Raises OSError."""
+    source = os.open(name, _OPEN, dir_fd=handle)
+    try:
+        return os.read(source, size), os.fstat(source)
+    finally:
+        os.close(source)
+
+
+def _describe_failure(error: OSError) -> str:
+    """Return the marker of a content that could not be copied."""
+    return "!room" if error.errno in _FULL else "!unreadable"
 
 
 def _short(target: str) -> str:

@@ -24,7 +24,7 @@ from handrail.host.snapshots.entries import (
     folder_entry,
     kept_bytes,
 )
-from handrail.host.snapshots.entry_reader import EntryReader, SnapshotServices
+from handrail.host.snapshots.entry_reader import EntryReader, FoundEntry, SnapshotServices
 
 TOO_MANY = "there are more files than are looked at"
 
@@ -64,6 +64,8 @@ class IndexWalk:
         self._root = root
         self._tree = tree
         self._services = services
+        # Directories with hidden entries.
+        self._hiding = frozenset(path.rpartition("/")[0] or "/" for path in services.hidden)
         self._later: list[tuple[str, bool]] = []
         reader = EntryReader(services, seed, time.time_ns())
         self.found = DiffCollector(number, tree, services, reader, collects=collects)
@@ -156,7 +158,7 @@ class IndexWalk:
                 return []
             listing = self._tree.listings[rel] = {}
             self._tree.dirty.add(rel)
-        get, odd, met, most = listing.get, list[tuple[str, os.stat_result]](), 0, len(listing)
+        get, odd, met, most = listing.get, list[FoundEntry](), 0, len(listing)
         most += self.found.room
         linked = self._linked
         try:
@@ -190,14 +192,13 @@ class IndexWalk:
             self._drop_missing(rel, handle)
         return self._settle(rel, handle, odd, quiet=quiet)
 
-    def _settle(
-        self, rel: str, handle: int, odd: list[tuple[str, os.stat_result]], *, quiet: bool
-    ) -> list[str]:
+    def _settle(self, rel: str, handle: int, odd: list[FoundEntry], *, quiet: bool) -> list[str]:
         folders = []
-        for name, info in odd:
+        hides = self._root.absolute(rel) in self._hiding
+        for name, info in odd if hides else self.found.copy_new(rel, handle, odd):
             if name == _GIT:
                 self._repository(child_path(rel, name), handle)
-            elif self._services.hidden and self._hides(child_path(rel, name)):
+            elif hides and self._hides(child_path(rel, name)):
                 continue
             elif not stat.S_ISDIR(info.st_mode):
                 self.found.meet(rel, handle, name, info, quiet=quiet)
@@ -280,6 +281,18 @@ class DiffCollector:
         self._tree.put(rel, name, found.entry)
         if self._collects:
             self._collect(rel, name, old, found.entry, quiet=quiet, links=found.links)
+
+    def copy_new(self, rel: str, handle: int, found: list[FoundEntry]) -> list[FoundEntry]:
+        """Add the files of a directory of which nothing is indexed, if no changes are collected and
+        all entries fit the limit; return the entries that remain.
+        """
+        listing = self._tree.listings.get(rel)
+        if listing is None or listing or self._collects or len(found) > self.room:
+            return found
+        others = self._reader.copy_new(rel, handle, found, listing)
+        if listing:
+            self._tree.dirty.add(rel)
+        return others
 
     def meet_folder(self, rel: str, name: str, info: os.stat_result, *, quiet: bool) -> bool:
         """Update a directory; return whether to enter it."""
