@@ -41,6 +41,7 @@ _CODES: Final[Mapping[str, Code]] = {
 }
 _USER_ALLOWED: Final = Verdict(Effect.ALLOW, "the user asked for it", "person")
 # Codes of failures after which nothing was started.
+_ALLOWED, _BUILTIN = Decision.ALLOW, ToolOrigin.BUILTIN
 _NEVER_STARTED: Final = frozenset({"unavailable", "store_unavailable"})
 
 
@@ -192,8 +193,7 @@ class AgentPolicy:
         state.clearance.verdict = verdict
         if verdict.effect is Effect.DENY and verdict.code != QUEUED:
             raise _denied(verdict)
-        because = prepared.origin.reads_only_because
-        if because is not None and not prepared.reads_only:
+        if (because := prepared.origin.reads_only_because) and not prepared.reads_only:
             raise ProblemRaised.of(because)
 
     async def clear(self, state: CallState, plan: Plan | None) -> Decision:
@@ -203,7 +203,7 @@ class AgentPolicy:
         if state.prepared.scope.plain_read and not state.clearance.objections:
             state.clearance.verdict = self.services.clearance.safe_read_verdict
             if state.clearance.verdict is not None:
-                return Decision.ALLOW
+                return _ALLOWED
         state.clearance.verdict = verdict = self._judge(state, plan)
         if verdict.effect is Effect.DENY and verdict.code != QUEUED:
             raise _denied(verdict)
@@ -375,7 +375,7 @@ def _shows_secrets(prepared: PreparedCall, result: ToolResult) -> bool:
     for place in prepared.scope.places.values():
         if is_sensitive(place.absolute) or (place.via and any(map(is_sensitive, place.via))):
             return True
-    footprint, foreign = prepared.scope.footprint, entry.origin is not ToolOrigin.BUILTIN
+    footprint, foreign = prepared.scope.footprint, entry.origin is not _BUILTIN
     if foreign and entry.tool.group is Group.MCP:
         # A server may read anything, whatever its tools declare.
         return True

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from handrail.core.results import ToolResult
 from handrail.engine.batch.locks import Locks
@@ -20,6 +20,10 @@ from handrail.engine.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from handrail.core.events import Listener
+
+# Globals, because an access through the class takes long in Python 3.11.
+_PLAN: Final = ExecutorKind.PLAN
+_ALLOW: Final = Decision.ALLOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +62,10 @@ class Pipeline:
         if not state.prepared.scope.plain_read:
             await self.planner.preflight(state)
         while True:
-            planned = state.prepared.scope.kind is ExecutorKind.PLAN
+            planned = state.prepared.scope.kind is _PLAN
             plan = await self.planner.plan(state) if planned else None
             decision = await state.prepared.principal.policy.clear(state, plan)
-            if decision is not Decision.ALLOW:
+            if decision is not _ALLOW:
                 return self.planner.describe(state, plan, decision)
             async with self.locks.hold(state.prepared.scope, plan):
                 # None: the plan had to be made again under the lock, and needs a new approval.

@@ -48,6 +48,9 @@ from handrail.policy.agents import Agents
 from handrail.policy.approval.grants import SessionGrants
 
 _log = logging.getLogger("handrail")
+# Globals, because an access through the class takes long in Python 3.11.
+_TREE, _READ, _SAFE = PathUse.TREE, (PathUse.READ, Access.READ), Risk.SAFE
+_DIRECT, _PLAN = ExecutorKind.DIRECT, ExecutorKind.PLAN
 _CONSTANTS: Final = frozenset({bool, type(None)})
 # Names under which tools were called are remembered up to this number.
 _MOST_NAMES: Final = 1_024
@@ -294,18 +297,17 @@ class Preparer:
         places: dict[str, Place] = {}
         touches: list[Touch] = []
         for name, use in entry.arguments.paths:
-            given = getattr(args, name)
-            if given is None:
+            if (given := getattr(args, name)) is None:
                 continue
             if given.startswith(OUTPUT_PREFIX):
                 # The handle of an earlier result has no place.
                 touches.append(output_touch(entry, name, given))
                 continue
             place = places[name] = files.locate(given)
-            if use is PathUse.TREE:
+            if use is _TREE:
                 touches.append(tree_touch(name, place))
             else:
-                access = Access.READ if use is PathUse.READ else Access.WRITE
+                access = _READ[1] if use is _READ[0] else Access.WRITE
                 touches.append(Touch(f"file:{place.absolute}", access))
         if entry.arguments.nested_paths is not None:
             resolve_nested(entry, args, files, places, touches)
@@ -323,19 +325,17 @@ def _scope(
     footprint: Footprint,
     earlier: CallScope,
 ) -> CallScope:
-    tool, kind = entry.tool, ExecutorKind.DIRECT
+    tool, kind = entry.tool, _DIRECT
     if tool.plans:
-        kind = ExecutorKind.PLAN
+        kind = _PLAN
     elif footprint.command is not None:
         kind = ExecutorKind.COMMAND
     # A plan is shown to the user before it is committed; it is never only a read.
-    reads_only = kind is not ExecutorKind.PLAN and (
-        entry.touches.reads_only or footprint.reads_only
-    )
+    reads_only = kind is not _PLAN and (entry.touches.reads_only or footprint.reads_only)
     risk = tool.risk(args) if entry.rates_risk else None
     if risk is None:
-        risk = Risk.SAFE if reads_only else Risk.MODERATE
-    safe_read = reads_only and risk is Risk.SAFE and kind is ExecutorKind.DIRECT
+        risk = _SAFE if reads_only else Risk.MODERATE
+    safe_read = reads_only and risk is _SAFE and kind is _DIRECT
     plain = safe_read and not tool.has_opinion and not tool.has_preflight
     return CallScope(places, footprint, reads_only, risk, kind, plain, earlier.writes_nothing)
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.context import Session, ToolContext, current_reads
 from handrail.core.names.caller_words import current_words
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from handrail.core.ports.processes import OnOutput, Stream
 
 _log = logging.getLogger("handrail")
+_NO_ERRORS: Final = (Status.OK, Status.PLANNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +359,7 @@ def completed_payload(state: CallState, result: ToolResult) -> dict[str, Any]:
         "tool": state.timer.tool,
         # Texts instead of enum members: the JSON is the same, and encoding a member takes longer.
         "status": status._value_,
-        "is_error": status is not Status.OK and status is not Status.PLANNED,
+        "is_error": status not in _NO_ERRORS,
         "text": result.text,
         "data": result.data,
         "problem": result.problem.to_dict() if result.problem else None,

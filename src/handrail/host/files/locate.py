@@ -34,6 +34,8 @@ from handrail.host.files.roots import LOOK, LOOK_IN, PathInRoot, Roots
 _ODD: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\0")
 # Links and special files are resolved name by name.
 _KINDS: Final = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.DIRECTORY}
+# A global, because an access through the class takes long in Python 3.11.
+_MISSING: Final = Kind.MISSING
 _MAX_PATH: Final = 4095
 _MAX_NAME: Final = 255
 
@@ -116,7 +118,7 @@ class Locator:
         absolute = roots.tops[root] + rel if rel else roots.paths[root]
         if roots.hidden and roots.hides(absolute):
             raise RUNTIME_PATH.error(absolute=quoted(absolute), root=roots.paths[0])
-        missing = self._missing_above(root, rel) if kind is Kind.MISSING else 0
+        missing = self._missing_above(root, rel) if kind is _MISSING else 0
         path = absolute if root else rel or "."
         return Place(root, rel, path, absolute, kind, missing_above=missing)
 

@@ -34,6 +34,8 @@ ROOM: Final = 5 << 20
 KEPT_S: Final = 300.0
 _Key = tuple[int, str, int, int]
 _GROWTH: Final = 1 << 20
+# A global, because an access through the class takes long in Python 3.11.
+_SPECIAL: Final = Kind.SPECIAL
 _COMPARED_AT_ONCE: Final = 256 * 1024
 
 
@@ -41,7 +43,7 @@ def open_regular(roots: Roots, place: Place) -> tuple[int, os.stat_result]:
     """Open a regular file for reading; return its descriptor and its stat. Raises `not_found`,
     `not_text`, `denied` or `stale`.
     """
-    if place.kind is Kind.SPECIAL:
+    if place.kind is _SPECIAL:
         # Opening some devices has effects, so they are refused before the open.
         _refuse_special(roots, place)
     try:

@@ -129,6 +129,7 @@ def _escape(match: re.Match[str]) -> str:
 
 LIMIT: Final = PAGE_LINES
 NO_FINAL_NEWLINE: Final = "the last line has no newline at its end"
+_FILE: Final = Kind.FILE
 _RANGE: Final = re.compile(r"\s*(\d{1,15})\s*(?:-\s*(\d{1,15})\s*)?\Z")
 
 
@@ -189,7 +190,7 @@ class ReadFile(Builtin[ReadFileParams]):
         place = ctx.places.get("path")
         if place is None:
             return await self._read_output(args, ctx)
-        if place.kind is not Kind.FILE:
+        if place.kind is not _FILE:
             require_file(place, "{tool_name[find_files]} finds the files in it")
         lines = parse_wanted_lines(args)
         if args.max_bytes is None and place.path.rpartition(".")[2].lower() in _MEDIA_NAMES:
