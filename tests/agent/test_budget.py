@@ -31,7 +31,11 @@ def test_a_budget_is_read_from_text(text, limits):
     assert handrail.Budget.parse(text) == handrail.Budget(**limits)
 
 
-@pytest.mark.parametrize("text", ["tokens", "tokens=", "tokens=-1", "gold=1", "steps=1,steps=2"])
+@pytest.mark.parametrize(
+    "text",
+    ["tokens", "tokens=", "tokens=-1", "gold=1", "steps=1,steps=2"]
+    + [f"{name}={'9' * 400}" for name in ("tokens", "usd")],
+)
 def test_what_is_no_budget_is_refused(text):
     with pytest.raises(ProblemRaised) as refused:
         handrail.Budget.parse(text)

@@ -14,6 +14,7 @@ from tests.support.waiting import running, wait_exit, wait_until, wait_until_asy
 
 from handrail.cli.main import main
 from handrail.core.problems import ProblemRaised
+from handrail.host.state.identities import this_process
 from handrail.scale import Fleet, FleetOptions, LocalExecutor, TenantLimits
 from handrail.scale.executor import TaskEnded, WorkerLost
 from handrail.scale.journal import FleetJournal
@@ -203,6 +204,28 @@ def test_a_task_that_changed_is_a_conflict_and_new_ones_are_added(tmp_path):
     with pytest.raises(ProblemRaised) as raised:
         run(make_fleet(plain("a", 1, agent="other"), TimedExecutor(), tmp_path))
     assert raised.value.problem.code == "conflict"
+
+
+def test_a_store_that_cannot_be_used_fails_no_task(tmp_path):
+    (tmp_path / "other.db").write_text("this is no database, and longer than its header" * 3)
+    executor = TimedExecutor()
+
+    with pytest.raises(ProblemRaised) as raised:
+        run(make_fleet(plain("a", 3), executor, tmp_path, store=str(tmp_path / "other.db")))
+
+    assert raised.value.problem.code == "store_unavailable"
+    assert executor.orders == []
+    assert run(make_fleet(plain("a", 3), executor, tmp_path)).counts.ended == 3
+
+
+def test_a_program_that_lives_on_is_not_taken_for_its_fleet(tmp_path):
+    fleet = make_fleet(plain("a", 1), TimedExecutor(), tmp_path)
+    seen = []
+
+    run(fleet, lambda _: seen.append(fleet.state.holder()))
+
+    assert seen == [this_process()]
+    assert fleet.state.holder() is None
 
 
 def test_a_greedy_tenant_leaves_the_other_half(tmp_path):

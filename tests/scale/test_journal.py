@@ -42,7 +42,7 @@ def journal(tmp_path):
 
 def test_tasks_are_added_once(journal):
     assert journal.add_tasks([line("t1"), line("t2", 2, "b")]) == 2
-    assert journal.add_tasks([line("t1"), line("t3", 3)]) == 1
+    assert journal.add_tasks([line("t1"), line("t2", 2, "b"), line("t3", 3)]) == 1
 
     assert sorted(journal.tenants()) == ["a", "b"]
     found = journal.waiting("a", 0, 10)
@@ -61,8 +61,25 @@ def test_a_task_that_is_there_twice_or_has_changed_adds_nothing(journal):
     assert code(journal.add_tasks, [line("t0"), line("t1"), line("t1", 2)]) == "duplicate_id"
     assert journal.tenants() == []
     journal.add_tasks([line("t1")])
+    journal.start(journal.waiting("a", 0, 10), 1)
+    journal.restart("p", 2)
     assert code(journal.add_tasks, [line("t2"), line("t1", prompt="other")]) == "conflict"
+    assert code(journal.add_tasks, [line("t2")]) == "conflict"
     assert [one.id for one in journal.waiting("a", 0, 10)] == ["t1"]
+
+
+def test_a_task_that_was_never_started_follows_its_line(journal):
+    journal.add_tasks([line("t1"), line("t2", 2), line("t3", 3)])
+    journal.start(journal.waiting("a", 0, 1), 1)
+    journal.end(1, result(), 2)
+
+    assert journal.add_tasks([line("t3", 1, "b", "other")]) == 0
+
+    assert journal.tenants() == ["a", "b"]
+    assert journal.waiting("a", 0, 10) == []
+    (changed,) = journal.waiting("b", 0, 10)
+    assert (changed.number, changed.line, json.loads(changed.text)["prompt"]) == (3, 1, "other")
+    assert journal.counts().ended == 1
 
 
 def test_a_task_runs_is_lost_and_ends(journal):

@@ -289,6 +289,34 @@ def test_the_state_of_the_fleet_is_not_copied_into_itself(tmp_path):
     assert files(made) == {"a": "x"}
 
 
+def test_the_state_of_the_fleet_is_not_inside_a_workspace_that_is_used_itself(tmp_path):
+    state = tmp_path / "tasks.jsonl.fleet"
+    spec = SourceSpec("directory", str(tmp_path), in_place=True)
+
+    with pytest.raises(ProblemRaised) as raised:
+        prepare_workspace(spec, state / "w", LIMITS, GitCache(state / "git", LIMITS), str(state))
+
+    assert raised.value.problem.code == "invalid_arguments"
+
+
+def test_a_directory_with_too_long_a_name_is_not_there(tmp_path):
+    assert refusal(SourceSpec("directory", "/" + "x" * 5000), tmp_path) == "not_found"
+
+
+def test_a_git_that_was_killed_does_not_stop_the_next_one(repository, tmp_path):
+    spec = repository.commit_tree([("100644", b"a", b"x")])
+    cache = GitCache(tmp_path / "git", LIMITS)
+    with cache._guard("init"):
+        cache._git(spec.place, "init", "--quiet", "--bare", str(cache.repository(spec.place)))
+    (cache.repository(spec.place) / "shallow.lock").touch()
+    # Only the fetch of a single commit takes that lock; this one is on no branch.
+    repository.git("update-ref", "-d", "refs/heads/main")
+    repository.git("update-ref", "refs/other/x", spec.commit)
+    repository.git("config", "uploadpack.allowAnySHA1InWant", "true")
+
+    assert files(prepare(spec, tmp_path)) == {"a": "x"}
+
+
 def test_what_a_killed_process_left_is_made_again(tmp_path):
     source = tmp_path / "source"
     source.mkdir()

@@ -1,12 +1,15 @@
 """One task in a worker: it works, goes on where another process ended, and stays within limits."""
 
+import asyncio
 import json
 import os
 import subprocess
+import threading
 
 import pytest
 from tests.support.waiting import LIMIT_S
 
+from handrail.scale import task_runner
 from handrail.scale.task_runner import FleetTaskRunner
 
 pytestmark = pytest.mark.anyio
@@ -128,6 +131,30 @@ async def test_a_directory_may_be_used_in_place(tasks):
 
     assert result["passed"]
     assert (tasks.source / "b.txt").read_text() == "new\n"
+
+
+async def test_sources_that_do_not_answer_keep_no_other_task_from_its_work(tasks, monkeypatch):
+    answer = threading.Event()
+    prepare = task_runner.prepare_workspace
+
+    def wait(source, *given):
+        if source.kind == "tarball":
+            answer.wait(LIMIT_S)
+        return prepare(source, *given)
+
+    monkeypatch.setattr(task_runner, "prepare_workspace", wait)
+    run = tasks.runner()
+    slow = [
+        asyncio.create_task(run(tasks.task("s", workspace={"tarball": "none"}), number))
+        for number in range(2, 42)
+    ]
+    try:
+        result = await asyncio.wait_for(run(tasks.task("a")), LIMIT_S / 2)
+    finally:
+        answer.set()
+        await asyncio.gather(*slow)
+
+    assert result["passed"]
 
 
 async def test_a_task_whose_process_ended_goes_on_and_repeats_nothing(tasks, monkeypatch):

@@ -1,11 +1,12 @@
 """Every line of a file of tasks is checked, with its number, before anything starts."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.scale.tasks import parse_task, read_tasks
+from handrail.scale.tasks import parse_task, read_tasks, task_lines
 from handrail.scale.tenants import TenantLimits
 
 GOOD = {"id": "a", "workspace": ".", "prompt": "Do it"}
@@ -70,6 +71,10 @@ def test_places_are_relative_to_the_file(tmp_path):
         {"workspace": {"tarball": "x", "commit": COMMIT}},
         {"budget": "tokens=many"},
         {"budget": ["tokens"]},
+        {"budget": {"tokens": 10**400}},
+        {"workspace": "~there-is-no-such-user/w"},
+        {"workspace": {"git": "https://example.org/r", "commit": "0" * 64}},
+        {"workspace": {"git": "git@example.org:a/b", "commit": COMMIT}},
         {"checks": "true"},
         {"checks": [""]},
         {"checks": ["true"] * 51},
@@ -86,6 +91,39 @@ def test_a_wrong_line_is_refused_with_its_number(change, tmp_path):
 
     assert raised.value.problem.code == "invalid_arguments"
     assert raised.value.problem.message.startswith("line 17: ")
+
+
+def test_links_in_a_circle_are_no_workspace(tmp_path):
+    (tmp_path / "circle").symlink_to("circle")
+
+    with pytest.raises(ProblemRaised) as raised:
+        parse_task(json.dumps({**GOOD, "workspace": "circle"}), 1, tmp_path)
+
+    assert raised.value.problem.code == "invalid_arguments"
+
+
+@pytest.mark.parametrize("given", [5, None, {**GOOD, "workspace": Path()}, {**GOOD, "id": b"a"}])
+def test_a_program_gives_mappings_of_json_values(given, tmp_path):
+    with pytest.raises(ProblemRaised) as raised:
+        list(task_lines([GOOD, given], tmp_path))
+
+    assert raised.value.problem.message.startswith("line 2: ")
+
+
+def test_a_small_amount_of_money_is_a_budget(tmp_path):
+    line = parse_task(json.dumps({**GOOD, "budget": {"usd": 0.00001}}), 1, tmp_path)
+
+    assert line.task.budget.usd == 0.00001
+
+
+def test_a_refused_url_is_shown_without_its_login(tmp_path):
+    source = {"git": "svn://me:hidden@example.org/r", "commit": COMMIT}
+
+    with pytest.raises(ProblemRaised) as raised:
+        parse_task(json.dumps({**GOOD, "workspace": source}), 1, tmp_path)
+
+    assert "example.org" in raised.value.problem.message
+    assert "hidden" not in raised.value.problem.message
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,8 @@ async def test_an_actor_works_only_where_the_state_and_its_locks_are_shared(task
         assert "another fleet" in await problem("other/boot/1/1")
         assert "version 0" in await problem(this_process(), "0")
         assert not await problem(this_process())
+    # As a file system shows it that does not share locks.
+    state.lock.write_text(this_process())
     assert "locks of other machines" in await problem(this_process())
 
 

@@ -108,6 +108,13 @@ async def test_a_copy_that_does_not_match_is_not_kept(tmp_path, row, monkeypatch
     assert verify(two).rows == 0
 
 
+def test_a_copy_in_memory_is_refused(tmp_path):
+    with pytest.raises(ProblemRaised) as raised:
+        copy_store(tmp_path / "store.db", ":memory:")
+
+    assert raised.value.problem.code == "invalid_arguments"
+
+
 def test_every_table_of_the_record_is_copied(tmp_path):
     open_store(tmp_path / "a.db")._finalizer()
     found = query(

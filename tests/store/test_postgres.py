@@ -1,10 +1,12 @@
 """What only a store on a server has: a server that is killed, connections that are lost, logins."""
 
 import asyncio
+import os
 import signal
 import sys
 import threading
 from contextlib import closing, suppress
+from urllib.parse import quote
 
 import pytest
 from tests.support.machine import ROOT
@@ -17,6 +19,7 @@ from handrail.core.ports.records import Row
 from handrail.core.problems import ProblemRaised
 from handrail.store.chain.verify import verify
 from handrail.store.opening import open_database
+from handrail.store.postgres import database
 from handrail.store.postgres.dialect import TABLES, translate
 from handrail.store.records.purge import purge_payloads
 from handrail.store.schema.migrations import latest_version
@@ -157,6 +160,45 @@ def test_no_message_contains_the_password(url, said):
     told = [str(raised), repr(raised), str(raised.__cause__), str(raised.problem.to_dict())]
     assert "hunter22" not in " ".join(told)
     assert raised.problem.code == "store_unavailable"
+
+
+@pytest.mark.parametrize("name", ["Handrail", "my-schema", 'a "b" c'])
+async def test_a_schema_may_have_any_name(postgres, row, name):
+    with closing(postgres.connect()) as db:
+        db.execute(f"DROP SCHEMA IF EXISTS {quoted(name)} CASCADE; CREATE SCHEMA {quoted(name)}")
+    url = postgres.url(options=quote(f"-csearch_path={quoted(name)}".replace(" ", "\\ ")))
+    store = open_store(url)
+    await store.commit(row("c1", "intent"), "power")
+    size = store._database.size_bytes()
+    await store.aclose()
+
+    assert (verify(url).rows, verify(url).broken) == (1, None)
+    assert size > 0
+
+
+def quoted(name):
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+async def test_a_server_that_is_frozen_is_given_up_and_no_row_is_lost(path, row, monkeypatch):
+    monkeypatch.setattr(database, "_SILENCE_S", 0.5)
+    store = open_store(path, busy_timeout_s=0.5)
+    await store.commit(row("first", "intent"), "power")
+    connection = store._database._connection
+    backend = connection.execute("SELECT pg_backend_pid()").fetchone()[0]
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        store.append(row("first", "completed"))
+        with suppress(ProblemRaised):
+            await asyncio.wait_for(store.commit(row("second", "intent"), "power"), LIMIT_S)
+    finally:
+        os.kill(backend, signal.SIGCONT)
+
+    await store.commit(row("third", "intent"), "power")
+    await store.aclose()
+    found = [call_id for (call_id,) in query(path, "SELECT call_id FROM rows ORDER BY id")]
+    assert [one for one in found if one != "second"] == ["first", "first", "third"]
+    assert verify(path).broken is None
 
 
 def test_without_the_driver_it_says_what_to_install(path, monkeypatch):

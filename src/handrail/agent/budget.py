@@ -7,6 +7,7 @@ anything that a provider bills beyond that is reported and ends the run.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -47,11 +48,11 @@ class Budget:
         for part in text.split(","):
             name, _, amount = part.strip().partition("=")
             match = _NUMBER.fullmatch(amount.strip())
-            if name not in _NAMES or match is None or name in limits:
+            value = float(match[1]) * _FACTORS[match[2].lower()] if match else math.inf
+            if name not in _NAMES or not math.isfinite(value) or name in limits:
                 raise messages.INVALID_BUDGET.error(
                     part=part.strip(), names=", ".join(_NAMES), field="budget"
                 )
-            value = float(match[1]) * _FACTORS[match[2].lower()]
             limits[name] = value if name in ("usd", "minutes") else int(value)
         return Budget(**limits)
 

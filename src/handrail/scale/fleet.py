@@ -27,6 +27,7 @@ from handrail.scale.task_result import blank_result
 from handrail.scale.task_runner import WorkerSettings
 from handrail.scale.tasks import TaskLine, parse_task, read_tasks, task_lines
 from handrail.scale.tenants import TenantLimits, TenantQueues
+from handrail.store.opening import maintained_database
 
 # A task that ends this many workers is not tried again.
 _MOST_LOST: Final = 3
@@ -84,7 +85,7 @@ class Fleet:
     async def run(self, on_result: FleetListener | None = None) -> FleetReport:
         """Run until all tasks have ended or, after `drain`, until the running ones have. Raises
         `invalid_arguments` for an invalid line, before anything is started, `unavailable` if
-        another fleet uses the directory, `store_unavailable` if the journal fails.
+        another fleet uses the directory, `store_unavailable` if the journal or the store fails.
         """
         self._wake = asyncio.Event()
         self._check_file()
@@ -99,6 +100,7 @@ class Fleet:
                 raise messages.NO_TASKS.error(path=str(self._tasks))
             results = _ResultFile(self.state, journal)
             if counts.waiting:
+                await asyncio.to_thread(self._check_store)
                 ends.push_async_callback(self.executor.aclose)
                 await self.executor.start(self.state, lock, self._worker_settings(journal, lock))
                 await FleetRun(self, journal, results, on_result).run()
@@ -133,6 +135,14 @@ class Fleet:
         if isinstance(self._tasks, str | PathLike) and not Path(self._tasks).is_file():
             reason = "there is no such file"
             raise messages.TASKS_UNREADABLE.error(path=str(self._tasks), reason=reason)
+
+    def _check_store(self) -> None:
+        """Open the store that the tasks share: if it cannot be used, no task is started, and so
+        none fails.
+        """
+        if self._options.store is not None:
+            with maintained_database(self._options.store):
+                pass
 
     def _lines(self) -> Iterable[TaskLine]:
         if isinstance(self._tasks, str | PathLike):

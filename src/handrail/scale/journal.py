@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -30,6 +30,11 @@ _SCHEMA: Final = (
     " result TEXT)",
     "CREATE INDEX tasks_waiting ON tasks (tenant, number) WHERE state = 'waiting'",
     "CREATE INDEX tasks_ended ON tasks (ended_ns) WHERE state = 'ended'",
+)
+_PUT_TASK: Final = (
+    "INSERT INTO tasks (id, line, digest, tenant, workspace, text) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET line = excluded.line, digest = excluded.digest,"
+    " tenant = excluded.tenant, workspace = excluded.workspace, text = excluded.text"
 )
 
 
@@ -90,11 +95,13 @@ class FleetJournal:
         self._db.close()
 
     def add_tasks(self, lines: Iterable[TaskLine]) -> int:
-        """Add the new tasks, all or none; return their number. Raises `duplicate_id`, `conflict`
-        for a task that differs from the one with the same id, and the problem of an invalid line.
+        """Add the new tasks, all or none; return their number. A task that was never started
+        changes with its line and is removed with it. Raises `duplicate_id`, `conflict` if another
+        one differs from its line or, before its end, has none, and the problem of an invalid line.
         """
         lines_by_id: dict[str, int] = {}
         added = 0
+        query = "SELECT digest, started_ns FROM tasks WHERE id = ?"
         with self._writing() as db:
             for line in lines:
                 task = line.task
@@ -103,26 +110,25 @@ class FleetJournal:
                         line=line.number, id=task.id, first=lines_by_id[task.id]
                     )
                 lines_by_id[task.id] = line.number
-                row = db.execute("SELECT digest FROM tasks WHERE id = ?", (task.id,)).fetchone()
-                if row is not None and row[0] != line.digest:
+                digest, started = db.execute(query, (task.id,)).fetchone() or (None, None)
+                if started is None:
+                    added += digest is None
+                    values = (task.id, line.number, line.digest, task.tenant, task.workspace_key)
+                    db.execute(_PUT_TASK, (*values, line.text))
+                elif digest != line.digest:
                     raise messages.TASK_CHANGED.error(
                         line=line.number, id=task.id, state=self._state
                     )
-                if row is None:
-                    added += 1
-                    db.execute(
-                        "INSERT INTO tasks (id, line, digest, tenant, workspace, text)"
-                        " VALUES (?, ?, ?, ?, ?, ?)",
-                        (
-                            task.id,
-                            line.number,
-                            line.digest,
-                            task.tenant,
-                            task.workspace_key,
-                            line.text,
-                        ),
-                    )
+            self._remove_others(db, lines_by_id)
         return added
+
+    def _remove_others(self, db: sqlite3.Connection, kept: Container[str]) -> None:
+        query = "SELECT id, started_ns FROM tasks WHERE state != 'ended'"
+        for id, started in db.execute(query).fetchall():
+            if id not in kept and started is not None:
+                raise messages.TASK_WITHOUT_LINE.error(id=id, state=self._state)
+            if id not in kept:
+                db.execute("DELETE FROM tasks WHERE id = ?", (id,))
 
     def restart(self, process: str, now_ns: int) -> None:
         """Record that a fleet starts: tasks that were running wait again."""

@@ -28,8 +28,13 @@ DUPLICATE_TASK: Final = ProblemTemplate(
 )
 TASK_CHANGED: Final = ProblemTemplate(
     "conflict",
-    "line {line}: the task {id!r} differs from the one of that id in {state!r}",
+    "line {line}: the task {id!r} differs from the one that was started in {state!r}",
     hint="give it a new id, or name another state directory with --state",
+)
+TASK_WITHOUT_LINE: Final = ProblemTemplate(
+    "conflict",
+    "the task {id!r} was started in {state!r} and has not ended, but its line is missing",
+    hint="add the line again, or name another state directory with --state",
 )
 INVALID_LIMITS: Final = ProblemTemplate(
     "invalid_arguments",
@@ -65,6 +70,11 @@ NO_MEMORY_STORE: Final = ProblemTemplate(
 NOT_RUNNING: Final = ProblemTemplate(
     "not_found",
     "no fleet runs in {state!r}",
+)
+RUNS_ELSEWHERE: Final = ProblemTemplate(
+    "unavailable",
+    "the fleet in {state!r} runs on the machine {host!r}",
+    hint="stop it there",
 )
 WORKER_FAILED: Final = ProblemTemplate(
     "unavailable",
@@ -102,6 +112,11 @@ UNKNOWN_AGENT_TYPE: Final = ProblemTemplate(
     hint="`handrail agents` lists the types of agents",
 )
 
+STATE_IN_WORKSPACE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "the state of the fleet {state!r} is inside the workspace, where tools could change it",
+    hint="name a directory elsewhere with --state",
+)
 SOURCE_MISSING: Final = ProblemTemplate("not_found", "there is no {what} {path!r}")
 SOURCE_FAILED: Final = ProblemTemplate(
     "unavailable", "the workspace source {source!r} cannot be read: {reason}"

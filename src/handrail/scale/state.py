@@ -104,7 +104,11 @@ class FleetState(NamedTuple):
             self._acquire(handle)
             os.ftruncate(handle, 0)
             os.pwrite(handle, this_process().encode(), 0)
-            yield handle
+            try:
+                yield handle
+            finally:
+                # The process may live on without the fleet; `fleet stop` must not end it.
+                os.ftruncate(handle, 0)
         finally:
             os.close(handle)
 

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -44,6 +45,8 @@ _MAX_NAMES: Final = 1_000
 # The interval at which the workspace is measured; measuring takes at most a twentieth of the time.
 _MEASURE_S: Final = 2.0
 _MEASURE_SHARE: Final = 20
+# More than a worker has tasks; threads are started when they are needed.
+_SOURCE_THREADS: Final = 256
 _log = logging.getLogger("handrail")
 T = TypeVar("T")
 
@@ -107,6 +110,8 @@ class FleetTaskRunner:
         self._limits = TreeLimits(settings.disk_bytes, settings.entries)
         self._git = GitCache(self._state.repositories, self._limits)
         self._presence = WorkerPresence(self._state.presences)
+        # Sources can take minutes to answer, so they have threads that no other work waits for.
+        self._source_threads = ThreadPoolExecutor(_SOURCE_THREADS, "handrail-source")
 
     async def run(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result of a task; never raises."""
@@ -155,7 +160,8 @@ class FleetTaskRunner:
         make = partial(
             prepare_workspace, task.source, place.workspace, self._limits, self._git, own
         )
-        workspace = await asyncio.to_thread(make)
+        loop = asyncio.get_running_loop()
+        workspace = await loop.run_in_executor(self._source_threads, make)
         session = self._session(task)
         store = self._settings.store or str(place.store)
         async with self._open(workspace, task, place, store, session) as rt:

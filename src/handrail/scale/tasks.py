@@ -14,12 +14,15 @@ from urllib.parse import urlsplit
 from handrail.agent.budget import Budget
 from handrail.core.problems import ProblemRaised
 from handrail.scale import messages
+from handrail.scale.sources.tree_writer import without_login
 
 Collect = Literal["patch", "files", "commit"]
 SourceKind = Literal["directory", "git", "tarball", "fsspec"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+# "user@host:path", which git takes for ssh.
+_SHORT_SSH: Final = re.compile(r"[^/@:]+@[^/:]+:")
 _GIT_SCHEMES: Final = ("https", "ssh", "file")
 _MAX_LINE: Final = 4 << 20
 _MAX_CHECKS: Final = 50
@@ -94,7 +97,11 @@ def read_tasks(path: Path) -> Iterator[TaskLine]:
 def task_lines(given: Iterable[Mapping[str, Any]], base: Path) -> Iterator[TaskLine]:
     """Yield tasks that a program gives as mappings with the keys of a line."""
     for number, value in enumerate(given, 1):
-        yield parse_task(json.dumps(dict(value)), number, base)
+        try:
+            text = json.dumps(dict(value))
+        except (TypeError, ValueError) as error:
+            raise _line_problem(number, f"it is not a mapping of JSON values: {error}") from error
+        yield parse_task(text, number, base)
 
 
 def parse_task(text: str, number: int, base: Path) -> TaskLine:
@@ -104,7 +111,8 @@ def parse_task(text: str, number: int, base: Path) -> TaskLine:
         task = _read_task(value, number, base)
     except ProblemRaised as raised:
         raise _line_problem(number, raised.problem.message) from raised
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:
+        # RuntimeError: values that are nested too deep, links in a circle, an unknown home.
         raise _line_problem(number, str(error)) from error
     return TaskLine(number, task, json.dumps(value, sort_keys=True))
 
@@ -189,21 +197,22 @@ def _read_source(given: Any, base: Path) -> SourceSpec:
 
 
 def _git_url(place: str, base: Path) -> str:
-    scheme = urlsplit(place).scheme
+    if _SHORT_SSH.match(place):
+        raise ValueError(f"{place!r} is not a URL: write ssh://USER@HOST/PATH")
     if "://" not in place:
         return (base / Path(place).expanduser()).resolve().as_uri()
-    if scheme not in _GIT_SCHEMES:
-        raise ValueError(f"the scheme of {place!r} is not one of {', '.join(_GIT_SCHEMES)}")
-    host = urlsplit(place).hostname or ""
-    if host.startswith("-"):
-        raise ValueError(f"{place!r} has no valid host")
+    url, shown = urlsplit(place), without_login(place)
+    if url.scheme not in _GIT_SCHEMES:
+        raise ValueError(f"the scheme of {shown!r} is not one of {', '.join(_GIT_SCHEMES)}")
+    if (url.hostname or "").startswith("-"):
+        raise ValueError(f"{shown!r} has no valid host")
     return place
 
 
 def _commit(value: Mapping[str, Any]) -> str:
     commit = _text(value, "commit", "")
     if not _COMMIT.fullmatch(commit):
-        raise ValueError("'commit' is not the full hash of a commit")
+        raise ValueError("'commit' is not the full hash of a commit: 40 hexadecimal digits")
     return commit
 
 
@@ -214,7 +223,12 @@ def _read_budget(given: Any) -> Budget:
         return Budget.parse(given)
     if not isinstance(given, dict):
         raise TypeError("'budget' is neither text nor an object")
-    parts = [f"{name}={amount}" for name, amount in given.items() if amount is not None]
+    parts = [
+        # Not as 1e-05.
+        f"{name}={amount:.10f}" if isinstance(amount, float) else f"{name}={amount}"
+        for name, amount in given.items()
+        if amount is not None
+    ]
     return Budget.parse(",".join(parts)) if parts else Budget()
 
 

@@ -46,7 +46,7 @@ class WorkerPresence:
                 self._check_worker(path)
 
     def close(self) -> None:
-        """Remove the file, because this process works no more; may be called twice."""
+        """Release the lock, because this process works no more; may be called twice."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.core.names.store_location import is_store_url, normalize_location, shown_location
+from handrail.core.names.store_location import (
+    MEMORY,
+    is_store_url,
+    normalize_location,
+    shown_location,
+)
 from handrail.core.ports.records import Integrity
 from handrail.core.problems import ProblemRaised
 from handrail.store.chain.verify import check_integrity
@@ -49,8 +54,13 @@ def copy_store(source: str | Path, target: str | Path) -> Integrity:
 
     The chain of the source is checked first, that of the copy before it is committed, and both must
     have the same head. Raises `store_unavailable` if the source is broken or of an older version,
-    or if one of them cannot be used, and `conflict` if the target contains a record.
+    or if one of them cannot be used, `conflict` if the target contains a record, and
+    `invalid_arguments` if it is in memory.
     """
+    if target == MEMORY:
+        raise ProblemRaised(
+            "invalid_arguments", "a copy in memory would be lost", hint="name a file or a database"
+        )
     reader = open_read_only(source)
     try:
         found = check_integrity(reader, None)

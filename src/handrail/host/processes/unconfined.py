@@ -18,7 +18,16 @@ _MAX_STDERR: Final = 4096
 # A line of a worker process is a result without its patches.
 _MAX_LINE: Final = 16 << 20
 _BLOCK: Final = 512
-_LIMITED: Final = 'ulimit -f "$0" && exec "$@"'
+# Limits the files of a program, and ends it with all that it started when the pipe closes that
+# only this process holds open: a program that waits for a server would outlive a killed process.
+_LIMITED: Final = """\
+ulimit -f "$0" || exit
+{ read _ < "/dev/fd/$1"; kill -9 0; } > /dev/null 2>&1 &
+shift
+"$@"
+code=$?
+{ kill -9 $!; wait $!; } 2> /dev/null
+exit $code"""
 
 
 class ProgramStream(NamedTuple):
@@ -43,14 +52,22 @@ def stream_program(
     end. No file that it writes gets larger than `max_file_bytes`. No process is left.
     """
     blocks = max(max_file_bytes // _BLOCK, 1)
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", _LIMITED, str(blocks), *command],
-        stdin=subprocess.DEVNULL if feed is None else feed,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(environ),
-        process_group=0,
-    )
+    watched, alive = os.pipe()
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _LIMITED, str(blocks), str(watched), *command],
+            stdin=subprocess.DEVNULL if feed is None else feed,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environ),
+            process_group=0,
+            pass_fds=(watched,),
+        )
+    except BaseException:
+        os.close(alive)
+        raise
+    finally:
+        os.close(watched)
     if process.stdout is None or process.stderr is None:
         raise RuntimeError("a program was started without its pipes")
     tail = bytearray()
@@ -67,6 +84,7 @@ def stream_program(
         timer.cancel()
         _kill(process)
         process.wait()
+        os.close(alive)
         reader.join()
         process.stdout.close()
         process.stderr.close()

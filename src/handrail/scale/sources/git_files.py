@@ -82,6 +82,8 @@ class GitCache:
                 self._git(url, "init", "--quiet", "--bare", "--template=", str(repository))
             if self._has(url, commit):
                 return
+            # Left by a git that was killed; it would refuse every later one.
+            (repository / "shallow.lock").unlink(missing_ok=True)
             fetch_options = (
                 "--no-tags",
                 "--no-recurse-submodules",

@@ -15,6 +15,7 @@ from handrail.scale.sources.tree_writer import TreeLimits, TreeWriter, discard_t
 from handrail.scale.tasks import SourceSpec
 
 _PART: Final = ".part"
+_MAX_SHOWN: Final = 500
 
 
 def prepare_workspace(
@@ -25,12 +26,16 @@ def prepare_workspace(
     left_out: str = "",
 ) -> Path:
     """Return the directory to work in: the source itself, or `target`, which is filled completely
-    or not at all. A target that exists is complete. `left_out` is not copied: the state of the
-    fleet may lie in a source. Raises `not_found`, `unavailable`, `untrusted`, `too_large`.
+    or not at all. A target that exists is complete. `left_out`, the state of the fleet, is not
+    copied, and refused inside a source that is used itself. Raises `not_found`,
+    `invalid_arguments`, `unavailable`, `untrusted`, `too_large`.
     """
-    if source.kind == "directory" and not Path(source.place).is_dir():
-        raise messages.SOURCE_MISSING.error(what="directory", path=source.place)
+    # Unlike `Path.is_dir`, this is False for a name that is too long.
+    if source.kind == "directory" and not os.path.isdir(source.place):  # noqa: PTH112
+        raise messages.SOURCE_MISSING.error(what="directory", path=source.place[:_MAX_SHOWN])
     if source.in_place:
+        if left_out and Path(left_out).is_relative_to(source.place):
+            raise messages.STATE_IN_WORKSPACE.error(state=left_out)
         return Path(source.place)
     if target.is_dir():
         return target

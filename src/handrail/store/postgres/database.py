@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 # The pause between two attempts to reach the server.
 _PAUSE_S: Final = 0.1
+# A server that does not answer for this time beyond the patience is taken for lost: it may be
+# frozen, with its connections open.
+_SILENCE_S: Final = 15.0
 _NOTE: Final = (
     "INSERT INTO writers (name, number, at_ns) VALUES (?, ?, ?) ON CONFLICT (name)"
     " DO UPDATE SET number = excluded.number, at_ns = excluded.at_ns"
@@ -81,7 +84,8 @@ class PostgresDatabase:
             connection.run(f"NOTIFY {ROWS_CHANNEL}")
             self._doubt = self._number
             try:
-                connection.run("COMMIT")
+                with connection.expect_answer(patience_s + _SILENCE_S):
+                    connection.run("COMMIT")
             except LostConnection:
                 raise
             except BaseException:
@@ -163,10 +167,11 @@ class PostgresDatabase:
         wait_ms = max(1, int(patience_s * 1000))
         connection = self._connection
         try:
-            connection.run(
-                f"BEGIN; SET LOCAL lock_timeout = {wait_ms};"
-                " LOCK TABLE chain_end IN EXCLUSIVE MODE; SET LOCAL lock_timeout = 0"
-            )
+            with connection.expect_answer(patience_s + _SILENCE_S):
+                connection.run(
+                    f"BEGIN; SET LOCAL lock_timeout = {wait_ms};"
+                    " LOCK TABLE chain_end IN EXCLUSIVE MODE; SET LOCAL lock_timeout = 0"
+                )
         except ProblemRaised:
             if connection.in_transaction:
                 connection.run("ROLLBACK")
@@ -206,7 +211,7 @@ def open_snapshot(url: str) -> PostgresConnection:
 def measure_bytes(connection: SqlConnection) -> int:
     """The bytes of the tables of a store with their indexes."""
     size: int = connection.execute(
-        "SELECT coalesce(sum(pg_total_relation_size(current_schema() || '.' || name)), 0)::bigint"
-        " FROM sqlite_master WHERE type = 'table'"
+        "SELECT coalesce(sum(pg_total_relation_size(format('%I.%I', current_schema(), name))), 0)"
+        "::bigint FROM sqlite_master WHERE type = 'table'"
     ).fetchone()[0]
     return size

@@ -17,13 +17,13 @@ TABLES: Final = (
 # What SQLite's table of this name contains: tables, and objects that change their meaning.
 _CATALOG: Final = (
     "(SELECT CASE WHEN relkind IN ('v', 'm', 'f') THEN 'view' ELSE 'table' END AS type,"
-    " relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace"
+    " relname AS name FROM pg_class WHERE relnamespace = quote_ident(current_schema())::regnamespace"
     " AND relname IN (NAMES)"
     " UNION ALL SELECT 'trigger', tgname FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid"
-    " WHERE NOT tgisinternal AND c.relnamespace = current_schema()::regnamespace"
+    " WHERE NOT tgisinternal AND c.relnamespace = quote_ident(current_schema())::regnamespace"
     " AND c.relname IN (NAMES)"
     " UNION ALL SELECT 'trigger', rulename FROM pg_rewrite JOIN pg_class c ON c.oid = ev_class"
-    " WHERE rulename != '_RETURN' AND c.relnamespace = current_schema()::regnamespace"
+    " WHERE rulename != '_RETURN' AND c.relnamespace = quote_ident(current_schema())::regnamespace"
     " AND c.relname IN (NAMES)) AS sqlite_master"
 ).replace("NAMES", ", ".join(f"'{name}'" for name in TABLES))
 _STATEMENTS: Final = {

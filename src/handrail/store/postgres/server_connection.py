@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+import os
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.names.store_location import shown_location
@@ -54,6 +57,19 @@ class PostgresConnection:
         """Run statements in PostgreSQL's own syntax, without parameters."""
         return self._run(script, None)
 
+    @contextlib.contextmanager
+    def expect_answer(self, limit_s: float) -> Iterator[None]:
+        """Run statements that a server answers within the limit; otherwise the connection is cut,
+        and the statement raises `LostConnection`.
+        """
+        timer = threading.Timer(limit_s, self._cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
     @property
     def is_open(self) -> bool:
         """Whether the connection was neither closed nor lost."""
@@ -70,6 +86,14 @@ class PostgresConnection:
         """Close the connection."""
         with contextlib.suppress(self._driver.Error):
             self.connection.close()
+
+    def _cut(self) -> None:
+        """End the connection from another thread, while this side waits for the server."""
+        with (
+            contextlib.suppress(self._driver.Error, OSError),
+            socket.socket(fileno=os.dup(self.connection.fileno())) as connected,
+        ):
+            connected.shutdown(socket.SHUT_RDWR)
 
     def _run(self, sql: str, parameters: Sequence[Any] | None) -> SqlCursor:
         try:
@@ -115,9 +139,9 @@ class PostgresConnection:
 
     def _refusal(self, error: psycopg.Error, given: Any) -> Exception:
         """Return why there is no connection, with the server's own reason if there is one."""
-        # libpq asks "Is the server running …?" in a second line; the address is in the first.
-        said = [line.strip() for line in str(error).splitlines()]
-        text = next((line for line in reversed(said) if line and not line.endswith("?")), "")
+        # Lines that begin with a tab are advice.
+        said = [line for line in str(error).splitlines() if line and line[0] != "\t"]
+        text = said[-1].strip() if said else ""
         for name in ("password", "sslpassword"):
             if given.get(name):
                 text = text.replace(str(given[name]), "***")

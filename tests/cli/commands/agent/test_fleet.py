@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -143,6 +144,30 @@ def test_the_number_of_agents_has_a_default(monkeypatch):
     assert given == [(2, DEFAULT_AGENTS), (2, 3)]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--tenant", "alpha:tokens=1", "--tenant", "alpha:agents=2"),
+        ("--processes", "0"),
+        ("--agents", "-3"),
+    ],
+)
+def test_options_that_would_be_dropped_are_refused(run, words):
+    Fleet.made = None
+
+    done, made = run(*words)
+
+    assert done.code != 0
+    assert made is None
+
+
+def test_tasks_that_limits_hold_back_have_a_hint(run):
+    done, _ = run(ended=report(waiting=1))
+
+    assert done.code == ExitCode.BUDGET
+    assert "--tenant" in done.out
+
+
 def test_tasks_that_did_not_pass_have_a_hint(run):
     done, _ = run(ended=report(passed=0))
 
@@ -227,13 +252,25 @@ def test_the_state_may_be_named_and_is_shown_as_json_or_a_page(handrail, journal
 )
 def test_stop_sends_the_signals_that_a_fleet_handles(handrail, monkeypatch, words, signals):
     sent = []
-    monkeypatch.setattr(FleetState, "holder", lambda self: "host/boot/4711/1")
+    host = socket.gethostname()
+    monkeypatch.setattr(FleetState, "holder", lambda self: f"{host}/boot/4711/1")
     monkeypatch.setattr(os, "kill", lambda *given: sent.append(given))
 
     done = handrail("fleet", "stop", "t.jsonl", *words)
 
     assert sent == [(4711, number) for number in signals]
     assert ("end first" in done.out) is (not words)
+
+
+def test_a_fleet_of_another_machine_is_not_stopped_here(handrail, monkeypatch):
+    sent = []
+    monkeypatch.setattr(FleetState, "holder", lambda self: "elsewhere/boot/4711/1")
+    monkeypatch.setattr(os, "kill", lambda *given: sent.append(given))
+
+    done = handrail("fleet", "stop", "t.jsonl")
+
+    assert (done.code, sent) == (1, [])
+    assert "elsewhere" in done.err
 
 
 def test_a_fleet_that_does_not_run_cannot_be_stopped(handrail, monkeypatch):

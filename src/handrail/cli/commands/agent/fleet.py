@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli.exit_codes import ExitCode
-from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.parser import Parser, Subparsers, add_command, parse_count
 from handrail.cli.render import output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from handrail.scale.executor import FleetExecutor
     from handrail.scale.fleet import Fleet, FleetOptions
     from handrail.scale.report import FleetReport
     from handrail.scale.state import FleetState
+    from handrail.scale.tenants import TenantLimits
 
 _ACTIONS: Final = ("run", "status", "stop", "report")
 _EXECUTORS: Final = ("local", "ray")
@@ -51,8 +52,8 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     parser.add_argument("--state", metavar="DIR", help="directory of the fleet's state (default: TASKS.fleet)")  # fmt: skip
     parser.add_argument("--model", metavar="NAME", help="model of tasks that name none")
     parser.add_argument("--executor", choices=_EXECUTORS, metavar="WHERE", default="local", help="local (processes of this machine, default) or ray (a running cluster; RAY_ADDRESS)")  # fmt: skip
-    parser.add_argument("--processes", metavar="N", type=int, help="worker processes (default: one per core)")  # fmt: skip
-    parser.add_argument("--agents", metavar="N", type=int, help="tasks at a time in each process (default: 8)")  # fmt: skip
+    parser.add_argument("--processes", metavar="N", type=parse_count, help="worker processes (default: one per core)")  # fmt: skip
+    parser.add_argument("--agents", metavar="N", type=parse_count, help="tasks at a time in each process (default: 8)")  # fmt: skip
     parser.add_argument("--tenant", metavar="LIMITS", action="append", default=[], help="limits of a tenant, such as alpha:agents=4,processes=2,tokens=2m,usd=20; * is every other")  # fmt: skip
     parser.add_argument("--disk", metavar="SIZE", default="2g", help="disk space of a task (default: 2g)")  # fmt: skip
     parser.add_argument("--keep", choices=_KEEP, metavar="WHAT", default="records", help="what stays of an ended task: records (default), all or nothing")  # fmt: skip
@@ -102,6 +103,8 @@ async def _run(options: Namespace) -> ExitCode:
         if report.counts.passed < report.counts.ended:
             command = f"handrail fleet report {_shown_state(options)}"
             output.print_text(f"why tasks did not pass: {command}")
+        if _exit_code(report, fleet) is ExitCode.BUDGET:
+            output.print_line("the limits of tenants hold the other tasks back (--tenant)")
     return _exit_code(report, fleet)
 
 
@@ -175,7 +178,6 @@ def _exit_code(report: FleetReport, fleet: Fleet) -> ExitCode:
 def _fleet_options(options: Namespace) -> FleetOptions:
     from handrail.cli.workspace import config_path, is_set
     from handrail.scale.fleet import FleetOptions
-    from handrail.scale.tenants import TenantLimits
 
     mode = options.mode
     if mode is None and not is_set(options, "mode"):
@@ -191,8 +193,22 @@ def _fleet_options(options: Namespace) -> FleetOptions:
         dry_run=options.dry_run,
         disk_bytes=_size(options.disk),
         keep=options.keep,
-        tenants=dict(TenantLimits.parse(text) for text in options.tenant),
+        tenants=_tenants(options.tenant),
     )
+
+
+def _tenants(texts: Iterable[str]) -> dict[str, TenantLimits]:
+    from handrail.scale import messages
+    from handrail.scale.tenants import TenantLimits
+
+    found: dict[str, TenantLimits] = {}
+    for text in texts:
+        name, limits = TenantLimits.parse(text)
+        if name in found:
+            reason = f"{name!r} has limits already"
+            raise messages.INVALID_LIMITS.error(text=text, reason=reason, field="tenant")
+        found[name] = limits
+    return found
 
 
 def _size(text: str) -> int:
@@ -283,15 +299,18 @@ def _stop(state: FleetState, *, now: bool) -> int:
     """Ask the fleet to end, with the signals that it handles."""
     import os
     import signal
+    import socket
 
     from handrail.scale import messages
 
     holder = state.holder()
     if holder is None:
         raise messages.NOT_RUNNING.error(state=str(state.directory))
-    pid = int(holder.split("/")[-2])
+    host, _, pid, _ = holder.rsplit("/", 3)
+    if host != socket.gethostname():
+        raise messages.RUNS_ELSEWHERE.error(state=str(state.directory), host=host)
     # Two different signals: the same signal sent twice may arrive once.
     for number in (signal.SIGTERM, signal.SIGINT)[: 2 if now else 1]:
-        os.kill(pid, number)
+        os.kill(int(pid), number)
     output.print_line("stopping; running tasks end first" if not now else "stopping")
     return 0
