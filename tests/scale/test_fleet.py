@@ -19,7 +19,7 @@ from handrail.scale import Fleet, FleetOptions, LocalExecutor, TenantLimits
 from handrail.scale.executor import TaskEnded, WorkerLost
 from handrail.scale.journal import FleetJournal
 from handrail.scale.placement import WorkerPlacement
-from handrail.scale.task_result import blank_result
+from handrail.scale.task_result import NOT_ENDED, blank_result
 
 LIMIT_S = 100
 MODE = {"mode": "accept-edits"}
@@ -216,6 +216,29 @@ def test_a_store_that_cannot_be_used_fails_no_task(tmp_path):
     assert raised.value.problem.code == "store_unavailable"
     assert executor.orders == []
     assert run(make_fleet(plain("a", 3), executor, tmp_path)).counts.ended == 3
+
+
+def test_a_store_that_fails_stops_the_fleet_and_fails_no_task(tmp_path):
+    class FailingStore(TimedExecutor):
+        async def next_event(self):
+            event = await super().next_event()
+            if event.number == 3:
+                problem = {"code": "store_unavailable", "message": "gone", "retryable": True}
+                return event._replace(
+                    result={**event.result, "status": NOT_ENDED, "problem": problem}
+                )
+            return event
+
+    executor = FailingStore()
+    with pytest.raises(ProblemRaised) as raised:
+        run(make_fleet(plain("a", 20), executor, tmp_path))
+
+    assert raised.value.problem.code == "store_unavailable"
+    assert len(executor.orders) < 10
+    more = TimedExecutor()
+    report = run(make_fleet(plain("a", 20), more, tmp_path))
+    assert (report.counts.ended, report.counts.by_status) == (20, {"done": 20})
+    assert 3 in [order["number"] for _, order in more.orders]
 
 
 def test_a_program_that_lives_on_is_not_taken_for_its_fleet(tmp_path):

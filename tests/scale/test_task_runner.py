@@ -9,7 +9,9 @@ import threading
 import pytest
 from tests.support.waiting import LIMIT_S
 
+from handrail.core.problems import ProblemRaised
 from handrail.scale import task_runner
+from handrail.scale.task_result import NOT_ENDED
 from handrail.scale.task_runner import FleetTaskRunner
 
 pytestmark = pytest.mark.anyio
@@ -117,6 +119,19 @@ async def test_a_commit_does_not_keep_what_became_a_folder_or_a_pipe(tasks):
     }
 
 
+async def test_a_result_stays_short_whatever_the_names(tasks):
+    name = "/".join(["ä" * 125] * 10)
+    command = f"mkdir -p {name} && cd {name} && for n in $(seq 200); do printf '\\0' > ü$n; done"
+    steps = [{"calls": [{"name": "run_command", "arguments": {"command": command}}]}]
+    model = tasks.script("names.jsonl", [*steps, {"text": "end"}])
+
+    result = await tasks.runner(mode="bypass")(tasks.task("a", model=model))
+
+    assert result["change_count"] == 200
+    assert 0 < len(result["changes"]) == len(result["without_diff"]) < 200
+    assert len(json.dumps(result)) < 2_000_000
+
+
 async def test_changed_files_are_copied(tasks):
     result = await tasks.runner()(tasks.task("a", collect="files"))
 
@@ -155,6 +170,21 @@ async def test_sources_that_do_not_answer_keep_no_other_task_from_its_work(tasks
         await asyncio.gather(*slow)
 
     assert result["passed"]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+async def test_a_task_has_not_ended_if_the_store_of_all_tasks_fails(tasks, monkeypatch, shared):
+    def fail(*given):
+        raise ProblemRaised("store_unavailable", "gone", retryable=True)
+
+    store = {"store": str(tasks.root / "all.db")} if shared else {}
+    with monkeypatch.context() as patch:
+        patch.setattr(FleetTaskRunner, "_open", fail)
+        first = await tasks.runner(**store)(tasks.task("a"))
+    second = await tasks.runner(**store)(tasks.task("a"))
+
+    assert first["status"] == (NOT_ENDED if shared else "failed")
+    assert second["passed"] is shared
 
 
 async def test_a_task_whose_process_ended_goes_on_and_repeats_nothing(tasks, monkeypatch):

@@ -21,6 +21,8 @@ from handrail.store.chain.verify import verify
 from handrail.store.opening import open_database
 from handrail.store.postgres import database
 from handrail.store.postgres.dialect import TABLES, translate
+from handrail.store.postgres.server_connection import PostgresConnection
+from handrail.store.postgres.server_errors import lost_connection
 from handrail.store.records.purge import purge_payloads
 from handrail.store.schema.migrations import latest_version
 from handrail.store.schema.postgres_migrations import list_steps
@@ -107,7 +109,7 @@ async def test_rows_that_were_accepted_wait_until_it_is_known_what_was_committed
     store = open_store(path, busy_timeout_s=0.2)
     await store.flush()
     database = store._database
-    connection, run, connect = database._connection, database._connection.run, database._connect
+    connection, run, connect = database._connection, database._connection.run, database._open_connection
     away = threading.Event()
 
     def cut_off(script):
@@ -124,7 +126,7 @@ async def test_rows_that_were_accepted_wait_until_it_is_known_what_was_committed
         return connect()
 
     monkeypatch.setattr(connection, "run", cut_off)
-    monkeypatch.setattr(database, "_connect", unreachable)
+    monkeypatch.setattr(database, "_open_connection", unreachable)
     store.append(row("held"))
     with pytest.raises(ProblemRaised) as refused:
         await store.commit(row("dropped", "intent"), "power")
@@ -178,6 +180,22 @@ async def test_a_schema_may_have_any_name(postgres, row, name):
 
 def quoted(name):
     return '"{}"'.format(name.replace('"', '""'))
+
+
+async def test_a_server_that_is_restarting_is_waited_for(path, monkeypatch):
+    connect, tried = PostgresConnection._connect, []
+
+    def refuse_at_first(self, url, timeout_s):
+        tried.append(url)
+        if len(tried) < 3:
+            raise lost_connection(self.location)
+        return connect(self, url, timeout_s)
+
+    monkeypatch.setattr(PostgresConnection, "_connect", refuse_at_first)
+
+    open_database(path, busy_timeout_s=5).close()
+
+    assert len(tried) == 3
 
 
 async def test_a_server_that_is_frozen_is_given_up_and_no_row_is_lost(path, row, monkeypatch):

@@ -23,7 +23,7 @@ from handrail.scale.journal import FleetJournal, WaitingTask
 from handrail.scale.placement import WorkerPlacement
 from handrail.scale.report import FleetReport, read_report
 from handrail.scale.state import FleetState
-from handrail.scale.task_result import blank_result
+from handrail.scale.task_result import NOT_ENDED, blank_result
 from handrail.scale.task_runner import WorkerSettings
 from handrail.scale.tasks import TaskLine, parse_task, read_tasks, task_lines
 from handrail.scale.tenants import TenantLimits, TenantQueues
@@ -200,11 +200,14 @@ class FleetRun:
         self._running: dict[int, WaitingTask] = {}
         # The number of workers in a row that ended before they had started to work.
         self._unready = 0
+        self._store_failure: str | None = None
         for tenant in journal.tenants():
             self._queues.add_tenant(tenant, journal.used(tenant))
 
     async def run(self) -> None:
-        """Work until nothing runs and nothing may be started."""
+        """Work until nothing runs and nothing may be started. Raises `store_unavailable` if that is
+        because the store of the tasks failed.
+        """
         woken = asyncio.create_task(self._fleet.wake.wait())
         event = asyncio.create_task(self._executor.next_event())
         try:
@@ -212,7 +215,7 @@ class FleetRun:
                 if not self._fleet.draining:
                     await self._fill()
                 if not self._running:
-                    return
+                    break
                 waits = [event] if woken.done() else [event, woken]
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 if event.done():
@@ -221,6 +224,8 @@ class FleetRun:
         finally:
             for task in (woken, event):
                 task.cancel()
+        if self._store_failure is not None:
+            raise messages.STORE_FAILED.error(reason=self._store_failure)
 
     async def _fill(self) -> None:
         """Start tasks while a worker has room and a tenant may start one."""
@@ -281,6 +286,11 @@ class FleetRun:
 
     def _end_task(self, number: int, result: Mapping[str, Any]) -> None:
         task = self._release(number)
+        if task is not None and result["status"] == NOT_ENDED:
+            self._journal.lose([number], 0)
+            self._store_failure = result["problem"]["message"]
+            self._fleet.drain()
+            return
         if task is None or not self._journal.end(number, result, time.time_ns()):
             return
         usage, tenant = result["usage"], self._queues.states[task.tenant]

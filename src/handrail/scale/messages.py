@@ -62,6 +62,12 @@ JOURNAL_FAILED: Final = ProblemTemplate(
     "the journal of the fleet in {state!r} failed: {reason}",
     hint="correct the cause, then run again: what has ended stays recorded",
 )
+STORE_FAILED: Final = ProblemTemplate(
+    "store_unavailable",
+    "the fleet was stopped: {reason}",
+    hint="correct the cause, then run again: the tasks continue",
+    retryable=True,
+)
 NO_MEMORY_STORE: Final = ProblemTemplate(
     "invalid_arguments",
     "a fleet cannot continue without the records of its tasks",

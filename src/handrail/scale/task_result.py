@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from handrail.core.agent_results import Usage
+
+# The status of a task that did not end because the store of all tasks failed; the fleet stops, and
+# the next one continues the task.
+NOT_ENDED: Final = "not_ended"
 
 
 def blank_result(id: str, tenant: str, lost: int) -> dict[str, Any]:
@@ -29,3 +34,8 @@ def blank_result(id: str, tenant: str, lost: int) -> dict[str, Any]:
         "disk_bytes": 0,
         "seconds": 0.0,
     }
+
+
+def is_store_failure(problem: Mapping[str, Any] | None) -> bool:
+    """Return whether a store failed that may work again."""
+    return bool(problem and problem["code"] == "store_unavailable" and problem["retryable"])

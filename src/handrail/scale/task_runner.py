@@ -7,12 +7,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -34,7 +35,7 @@ from handrail.scale.sources.git_files import GitCache
 from handrail.scale.sources.prepare_workspace import prepare_workspace
 from handrail.scale.sources.tree_writer import TreeLimits, discard_tree, measure_tree
 from handrail.scale.state import FleetState, TaskPlace
-from handrail.scale.task_result import blank_result
+from handrail.scale.task_result import NOT_ENDED, blank_result, is_store_failure
 from handrail.scale.tasks import FleetTask, parse_task
 from handrail.scale.worker_locks import WorkerPresence, hold_task
 
@@ -42,6 +43,7 @@ _CHECK_S: Final = 600.0
 _MAX_OUTPUT: Final = 4_000
 _MAX_TEXT: Final = 20_000
 _MAX_NAMES: Final = 1_000
+_MAX_CHARACTERS: Final = 100_000
 # The interval at which the workspace is measured; measuring takes at most a twentieth of the time.
 _MEASURE_S: Final = 2.0
 _MEASURE_SHARE: Final = 20
@@ -146,6 +148,8 @@ class FleetTaskRunner:
             _log.exception("the task %s failed", order.task.id)
             problem = messages.TASK_CRASHED.fill(error=f"{type(error).__name__}: {error}")
             result |= {"problem": problem.to_dict()}
+        if self._settings.store is not None and is_store_failure(result["problem"]):
+            return result | {"status": NOT_ENDED}
         result["passed"] = result["status"] == "done" and all(
             one["exit_code"] == 0 for one in result["checks"]
         )
@@ -226,16 +230,18 @@ class FleetTaskRunner:
         changes = await read_changes(rt.store, session, workspace, paths)
         keep = partial(collect_result, task, changes, workspace, place, self._git)
         kept = await asyncio.to_thread(keep)
+        without_diff = changes.without_diff
+        refused = {call.call_id: call for call in report.refused}
         return {
-            "changes": changes.paths[:_MAX_NAMES],
+            "changes": _first_names(changes.paths),
             "change_count": len(changes.paths),
-            "without_diff": dict(list(changes.without_diff.items())[:_MAX_NAMES]),
-            "unknown_calls": list(report.unfinished)[:_MAX_NAMES],
+            "without_diff": {path: without_diff[path] for path in _first_names(without_diff)},
+            "unknown_calls": _first_names(report.unfinished),
             # The process ended before such a call began; the model was informed.
-            "not_run_calls": [call for call in outcome.call_ids if call not in recorded][
-                :_MAX_NAMES
-            ],
-            "refused": [call._asdict() for call in report.refused][:_MAX_NAMES],
+            "not_run_calls": _first_names(
+                call for call in outcome.call_ids if call not in recorded
+            ),
+            "refused": [refused[call]._asdict() for call in _first_names(refused)],
             "disk_bytes": await asyncio.to_thread(measure_tree, [place.directory]),
             **kept,
         }
@@ -272,6 +278,18 @@ class FleetTaskRunner:
             discard_tree(place.workspace)
         if self._settings.keep == "nothing":
             discard_tree(place.store.parent)
+
+
+def _first_names(names: Iterable[str]) -> list[str]:
+    """Return the names for which a result has room: it is one line for the fleet."""
+    found: list[str] = []
+    room = _MAX_CHARACTERS
+    for name in islice(names, _MAX_NAMES):
+        room -= len(name)
+        if room < 0:
+            break
+        found.append(name)
+    return found
 
 
 def _report_calls(newest_first: Sequence[CallRecord]) -> AgentReport:

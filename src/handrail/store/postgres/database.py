@@ -55,7 +55,7 @@ class PostgresDatabase:
         self._number = 0
         # The number of the transaction whose commit was sent but not confirmed.
         self._doubt: int | None = None
-        self._connection = self._connect()
+        self._connection = self._connect(time.monotonic() + busy_timeout_s)
 
     @property
     def db(self) -> SqlConnection:
@@ -178,15 +178,20 @@ class PostgresDatabase:
             raise
 
     def _reconnect(self, deadline: float) -> None:
-        while not self._connection.is_open:
+        if not self._connection.is_open:
+            self._connection = self._connect(deadline)
+
+    def _connect(self, deadline: float) -> PostgresConnection:
+        """Return a new connection; tries until the deadline, because a server may be restarting."""
+        while True:
             try:
-                self._connection = self._connect()
+                return self._open_connection()
             except LostConnection:
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(_PAUSE_S)
 
-    def _connect(self) -> PostgresConnection:
+    def _open_connection(self) -> PostgresConnection:
         connection = PostgresConnection(self._url, timeout_s=self.busy_timeout_s)
         try:
             upgrade(connection)
