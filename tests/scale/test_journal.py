@@ -151,13 +151,18 @@ def test_a_journal_is_opened_again_and_for_reading(journal, tmp_path):
     assert code(FleetJournal, tmp_path / "none", read_only=True) == "not_found"
 
 
+def test_a_journal_that_is_made_just_now_is_not_there_yet(tmp_path):
+    (tmp_path / "journal.db").touch()
+
+    assert code(FleetJournal, tmp_path, read_only=True) == "not_found"
+
+
 def test_another_file_is_not_a_journal(tmp_path):
     db = sqlite3.connect(tmp_path / "journal.db")
     db.execute("CREATE TABLE x (y)")
     db.close()
 
     assert code(FleetJournal, tmp_path) == "store_unavailable"
-    (tmp_path / "journal.db").write_bytes(b"")
     assert code(FleetJournal, tmp_path, read_only=True) == "store_unavailable"
 
 
@@ -217,7 +222,7 @@ def test_progress_without_an_estimate():
 def test_the_report_in_lines_and_as_json():
     tenants = {
         "a": {"waiting": 1, "running": 0, "ended": 2, "passed": 1},
-        "b": {"waiting": 0, "running": 1, "ended": 0},
+        "b": {"waiting": 0, "running": 1, "ended": 0, "passed": 0},
     }
     report = FleetReport("/s", counts(1, 1, 2, tenants=tenants, usd=1.25), 12.3456, "p")
     lines = list(report.lines())

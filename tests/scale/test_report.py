@@ -106,7 +106,7 @@ def test_the_progress_in_one_line(counts, running_in, parts):
 
 
 def test_the_lines_for_a_terminal():
-    one = {"a": {"waiting": 0, "running": 0, "ended": 2}}
+    one = {"a": {"waiting": 0, "running": 0, "ended": 2, "passed": 0}}
     counts = counted(ended=2, by_status={"failed": 1, "done": 1_000}, by_tenant=one, tokens=1_234)
     first, *lines = FleetReport("x", counts, 2.04).lines()
     assert first == progress_text(FleetReport("x", counts, 2.04))

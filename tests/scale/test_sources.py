@@ -359,6 +359,21 @@ def test_an_fsspec_url_that_cannot_be_read_is_a_problem(url, tmp_path):
     assert refusal(SourceSpec("fsspec", url), tmp_path) in ("not_found", "unavailable")
 
 
+@pytest.mark.parametrize("error", [RuntimeError, IndexError, AttributeError])
+def test_any_error_of_a_file_system_is_a_problem_without_its_login(error, tmp_path, monkeypatch):
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    def fail(*given, **options):
+        raise error("no access to s3://me:hidden@bucket")
+
+    monkeypatch.setattr(MemoryFileSystem, "isdir", fail)
+    with pytest.raises(ProblemRaised) as raised:
+        prepare(SourceSpec("fsspec", "memory://x"), tmp_path)
+
+    assert raised.value.problem.code == "unavailable"
+    assert "hidden" not in raised.value.problem.message
+
+
 class Repository:
     """A git repository that a hostile author made."""
 

@@ -109,7 +109,11 @@ async def test_rows_that_were_accepted_wait_until_it_is_known_what_was_committed
     store = open_store(path, busy_timeout_s=0.2)
     await store.flush()
     database = store._database
-    connection, run, connect = database._connection, database._connection.run, database._open_connection
+    connection, run, connect = (
+        database._connection,
+        database._connection.run,
+        database._open_connection,
+    )
     away = threading.Event()
 
     def cut_off(script):

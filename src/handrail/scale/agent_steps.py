@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from dataclasses import asdict, replace
+from typing import Final, NamedTuple
 
 from handrail.agent.agent import Agent
 from handrail.agent.budget import Budget, current_meter
@@ -91,7 +90,7 @@ async def work_on_task(
 def _make_agent(rt: Runtime, session: str, task: FleetTask, budget: Budget) -> Agent:
     defined = _agent_definition(rt, task.agent)
     limits = {name: value for name, value in (defined.budget or {}).items() if value is not None}
-    limits |= {name: value for name, value in _budget_limits(budget).items() if value is not None}
+    limits |= {name: value for name, value in asdict(budget).items() if value is not None}
     offered = [tool["name"] for tool in rt.declare("mcp", agent=task.agent)]
     return Agent(
         rt,
@@ -116,10 +115,6 @@ def _agent_definition(rt: Runtime, name: str) -> DefinedAgent:
     ]:
         raise messages.UNKNOWN_AGENT_TYPE.error(name=name, field="agent")
     return definition or DefinedAgent("")
-
-
-def _budget_limits(budget: Budget) -> Mapping[str, Any]:
-    return {name: getattr(budget, name) for name in ("tokens", "usd", "minutes", "steps", "calls")}
 
 
 def _remaining_budget(budget: Budget, used: Usage) -> Budget:

@@ -9,11 +9,12 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
+from handrail.agent.budget import Budget
 from handrail.core.names.store_location import MEMORY
 from handrail.core.problems import ProblemRaised
 from handrail.host.state.identities import this_process
@@ -316,15 +317,12 @@ class FleetRun:
         return task
 
 
-def _order(task: WaitingTask, budget: Any) -> dict[str, Any]:
-    limits = {
-        name: getattr(budget, name) for name in ("tokens", "usd", "minutes", "steps", "calls")
-    }
+def _order(task: WaitingTask, budget: Budget) -> dict[str, Any]:
     return {
         "number": task.number,
         "text": task.text,
         "line": task.line,
-        "budget": limits,
+        "budget": asdict(budget),
         "lost": task.lost,
         "settle": task.lost >= _MOST_LOST,
     }

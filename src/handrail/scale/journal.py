@@ -228,10 +228,10 @@ class FleetJournal:
             for tenant, state, status, count, good, used, money in self._db.execute(query):
                 states[state] += count
                 tenant_counts = by_tenant.setdefault(
-                    tenant, {"waiting": 0, "running": 0, "ended": 0}
+                    tenant, {"waiting": 0, "running": 0, "ended": 0, "passed": 0}
                 )
                 tenant_counts[state] += count
-                tenant_counts["passed"] = tenant_counts.get("passed", 0) + int(good)
+                tenant_counts["passed"] += int(good)
                 if state == "ended":
                     by_status[status] = by_status.get(status, 0) + count
                 passed, tokens, usd = passed + int(good), tokens + int(used), usd + money
@@ -254,8 +254,11 @@ class FleetJournal:
         if application_id == _APPLICATION_ID:
             return
         (version,) = self._db.execute("PRAGMA schema_version").fetchone()
-        if version or read_only:
+        if version:
             raise messages.JOURNAL_FAILED.error(state=self._state, reason="it is another file")
+        if read_only:
+            # A fleet that starts just now has not written to it yet.
+            raise messages.NO_STATE.error(state=self._state)
         self._db.execute("PRAGMA journal_mode = WAL")
         with self._writing() as db:
             for statement in (*_SCHEMA, f"PRAGMA application_id = {_APPLICATION_ID}"):

@@ -73,7 +73,7 @@ class FleetReport(NamedTuple):
                     tenant_counts["ended"],
                     tenant_counts["ended"] + tenant_counts["running"] + tenant_counts["waiting"],
                 )
-                yield f"  {name:<12} {ended:>8,} of {total:,} ended, {tenant_counts.get('passed', 0):,} passed"
+                yield f"  {name:<12} {ended:>8,} of {total:,} ended, {tenant_counts['passed']:,} passed"
         money = f", {counts.usd:.2f} USD" if counts.usd else ""
         yield f"{counts.tokens:,} tokens{money}; {self.seconds:.1f} s"
 

@@ -53,7 +53,7 @@ def _tenant_table(report: FleetReport) -> str:
     heads = "".join(f"<th>{name}</th>" for name in ("tenant", *columns))
     rows = "".join(
         f"<tr><td>{_text(name)}</td>"
-        + "".join(f'<td class="number">{tenant_counts.get(column, 0):,}</td>' for column in columns)
+        + "".join(f'<td class="number">{tenant_counts[column]:,}</td>' for column in columns)
         + "</tr>"
         for name, tenant_counts in report.counts.by_tenant.items()
     )

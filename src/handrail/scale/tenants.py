@@ -126,7 +126,7 @@ class TenantQueues:
         self.states[name] = self._waiting[name] = TenantState(name, limits, *used)
 
     def in_turn(self) -> list[TenantState]:
-        """Yield the tenants that may start a task, those with the fewest running tasks first."""
+        """Return the tenants that may start a task, those with the fewest running tasks first."""
         able = [one for one in self._waiting.values() if one.may_start()]
         for one in able:
             if not one.queue:

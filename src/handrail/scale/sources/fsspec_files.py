@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from handrail.core.problems import ProblemRaised
 from handrail.scale import messages
 from handrail.scale.sources.tree_writer import TreeWriter, without_login
 
@@ -17,16 +18,20 @@ def copy_fsspec(url: str, writer: TreeWriter) -> None:
     except ImportError:
         raise messages.NO_FSSPEC.error() from None
     try:
-        system, root = url_to_fs(url)
-        if not system.isdir(root):
-            raise messages.SOURCE_MISSING.error(what="directory", path=without_login(url))
-        _copy_tree(system, root.rstrip("/"), writer)
-    except (OSError, ValueError, ImportError, KeyError, TypeError, NotImplementedError) as error:
+        system, place = url_to_fs(url)
+        _copy_directory(system, place, url, writer)
+    except ProblemRaised:
+        raise
+    except Exception as error:
+        # File systems of others have their own exceptions.
         raise writer.unreadable(error) from error
     writer.finish()
 
 
-def _copy_tree(system: Any, root: str, writer: TreeWriter) -> None:
+def _copy_directory(system: Any, place: str, url: str, writer: TreeWriter) -> None:
+    if not system.isdir(place):
+        raise messages.SOURCE_MISSING.error(what="directory", path=without_login(url))
+    root = place.rstrip("/")
     waiting = [root]
     while waiting:
         for entry in system.ls(waiting.pop(), detail=True):
@@ -42,7 +47,9 @@ def _copy_tree(system: Any, root: str, writer: TreeWriter) -> None:
                 waiting.append(path)
             elif entry["type"] == "file":
                 with system.open(path, "rb") as content:
-                    writer.add_file(name, content, executable=bool(entry.get("mode", 0) & 0o100))
+                    writer.add_file(
+                        name, content, executable=bool((entry.get("mode") or 0) & 0o100)
+                    )
             else:
                 raise writer.refuse(f"{name[:200]!r} is neither a file nor a directory")
 
