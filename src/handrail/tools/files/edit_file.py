@@ -264,9 +264,8 @@ def _find_edit(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bo
         )
     else:
         edit_found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
-    # The marks of one line are part of it.
-    if not edit_found.how and ("\n" in new or "\\n" in new):
-        refuse_marked(old, new, path)
+    if not edit_found.how:
+        refuse_marked(file, edit_found.splices[0], old, new, path)
     edit_found = keep_mark(file, edit_found)
     if all(file.data[splice.start : splice.end] == splice.new for splice in edit_found.splices):
         raise already_applied_problem(path)

@@ -14,6 +14,8 @@ from typing import Final
 
 from handrail.core.names.caller_words import arg_name
 from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.byte_text import ByteText, Splice
+from handrail.tools._lib.matching.leftovers import find_leftover
 
 _NUMBERED: Final = re.compile(r"[ \t]*L?(\d{1,9})(?:\t|[ \t]*→|[ \t]?[|│][ ]?)(?P<text>.*)")
 _SEARCH: Final = re.compile(r"<{5,9}(?:[ ]?SEARCH| .*)?")
@@ -29,18 +31,37 @@ _PROSE: Final = frozenset(
 _FENCES_IN_CODE: Final = frozenset({".ex", ".exs", ".jl"})
 
 
-def refuse_marked(old: str, new: str, path: str) -> None:
-    """Raise `invalid_arguments` if only the new text has such marks."""
+def refuse_marked(file: ByteText, place: Splice, old: str, new: str, path: str) -> None:
+    """Raise `invalid_arguments` if only the new text has such marks; `place` is where it goes."""
     before, after = old.split("\n"), [line for line in new.split("\n") if line.strip()]
     known = {line.strip() for line in before if line.strip()}
-    if not after or not known or PurePosixPath(path).suffix.lower() in _PROSE:
-        # A document may show a diff, or numbered lines.
+    if not after or not known or shows_marks(path):
+        return
+    line = file.lines_between(0, place.start) + 1
+    if what := find_leftover(old, new, path, line, whole=_is_whole(file, place)):
+        raise _problem(what)
+    # The marks of one line are part of it.
+    if "\n" not in new and "\\n" not in new:
         return
     for what, is_marked in _CHECKS.items():
         if is_marked(after, known) and not is_marked([*filter(str.strip, before)], known):
             raise _problem(what)
     if _is_fenced(after, known, path) and not any(map(_FENCE.fullmatch, before)):
         raise _problem("a code fence around it")
+
+
+def shows_marks(path: str) -> bool:
+    """Whether a file is a document, which may show a diff, or numbered lines."""
+    return PurePosixPath(path).suffix.lower() in _PROSE
+
+
+def _is_whole(file: ByteText, place: Splice) -> bool:
+    """Whether nothing but blanks is before and after a place on its lines."""
+    start, end = file.line_start(place.start) or 0, place.end
+    if not file.data.endswith(file.lf, place.start, place.end):
+        end = file.line_end(place.end) or len(file.data)
+    around = file.data[start : place.start] + file.data[place.end : end]
+    return not file.shown(around).strip()
 
 
 def _problem(what: str) -> ProblemRaised:

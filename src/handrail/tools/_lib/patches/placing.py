@@ -19,6 +19,7 @@ from handrail.tools._lib.matching.candidates import Tier, find_candidate_at
 from handrail.tools._lib.matching.ellipsis import find_elided
 from handrail.tools._lib.matching.exact import already_applied_problem
 from handrail.tools._lib.matching.input_repairs import find_repairs
+from handrail.tools._lib.matching.leftovers import find_leftover
 from handrail.tools._lib.matching.lines import (
     FileLines,
     LineBlock,
@@ -28,6 +29,7 @@ from handrail.tools._lib.matching.lines import (
     diff_lines,
     diff_texts,
 )
+from handrail.tools._lib.matching.new_text import shows_marks
 from handrail.tools._lib.matching.omission import find_omission
 from handrail.tools._lib.matching.pair import is_applied_at
 from handrail.tools._lib.matching.placement import (
@@ -178,6 +180,7 @@ def place_hunk(file: FileLines, hunk: PatchHunk) -> PlacedHunk:
         partial(find_block, file, block), hunk, hints
     )
     if placement is not None:
+        _refuse_leftover(file, hunk)
         _refuse_by_chance(hunk, placement)
         _refuse_other_line(file, hunk, block, placement)
         _refuse_twin(file, hunk, placement)
@@ -187,6 +190,14 @@ def place_hunk(file: FileLines, hunk: PatchHunk) -> PlacedHunk:
         or _elided(file, hunk)
         or _replayed(file, hunk, block, _drifted(file, block, hunk, hints))
     )
+
+
+def _refuse_leftover(file: FileLines, hunk: PatchHunk) -> None:
+    if shows_marks(file.path):
+        return
+    what = find_leftover("\n".join(hunk.old), "\n".join(hunk.new), file.path)
+    if what is not None:
+        raise malformed_problem(f"its added lines have {what}, which would be written to the file")
 
 
 def _at_stated_line(file: FileLines, hunk: PatchHunk, block: LineBlock) -> Placement | None:
