@@ -33,6 +33,7 @@ from handrail.tools._lib.byte_text import (
     splice_parts,
 )
 from handrail.tools._lib.diff import MAX_SHOWN, make_hunks, plan_creation, render_diff
+from handrail.tools._lib.matching.earlier_edits import refuse_cut_words
 from handrail.tools._lib.matching.exact import (
     FoundEdit,
     already_applied_problem,
@@ -154,6 +155,8 @@ def _edit(
         most = MAX_SHOWN if len(edits) == 1 else _MOST_COMPOSED
         try:
             step = _find_edit(current, place.path, edit, most, regex=regex)
+            if index and step.tier == "exact":
+                refuse_cut_words(file, current, place.path, edit.old_string)
             if step.result is not None and len(edits) > 1:
                 raise _too_many(place.path, step.replacements)
         except ProblemRaised as raised:

@@ -6,8 +6,10 @@ indentation is a wrong edit in many languages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
@@ -141,6 +143,7 @@ class Indentation:
             self._rules = learn_indents(pairs[1:])
             self._lost, pairs = pairs[0], pairs[1:]
         self._table = _table(pairs)
+        self._fits = _fits_file(self._pairs, located, PurePosixPath(file.path).suffix)
 
     def indent_line(self, new: LocatedLine, near: Sequence[LocatedLine]) -> str:
         """Return a new line indented for the file; `near` are the old lines that it replaces or is
@@ -150,6 +153,8 @@ class Indentation:
         if not text.strip():
             return text
         indent = leading_blanks(text)
+        if self._fits:
+            return text
         if self._lost is not None and new is self._first_new and indent == self._lost.call:
             file_indent = self._first(text)
         else:
@@ -185,6 +190,8 @@ class Indentation:
         known = self._table.get(indent)
         if known is not None:
             return known
+        if (deeper := self._by_tabs(indent)) is not None:
+            return deeper
         candidates = [candidate for rule in self._rules if (candidate := rule(indent)) is not None]
         fitting = {
             fit
@@ -192,6 +199,18 @@ class Indentation:
             if (fit := self._in_style(indent, candidate)) is not None
         }
         return fitting.pop() if len(fitting) == 1 else None
+
+    def _by_tabs(self, indent: str) -> str | None:
+        """Return the indentation for a deeper line of a call with tabs, if all its old lines are
+        equally deep: how wide a tab is, is not known then, but how wide a step of the file is.
+        """
+        call, file = next(iter(self._table.items()), ("", ""))
+        more = len(indent) - len(call)
+        unit = find_indent_unit(self._file)
+        if len(self._table) != 1 or not call or not file or more <= 0 or unit == 1:
+            return None
+        same = not indent.strip("\t") and not file.strip(" ") and len(file) % unit == 0
+        return file + " " * unit * more if same else None
 
     def _in_style(self, indent: str, candidate: str) -> str | None:
         """Return an indentation that fits the file; None if it is between two steps."""
@@ -228,6 +247,35 @@ class Indentation:
     def _pair(self, line: LocatedLine) -> IndentPair:
         number = line.line if line.line is not None else 0
         return IndentPair(leading_blanks(line.op.text), leading_blanks(self._file.texts[number]))
+
+
+_ENDED: Final = re.compile(r".*[;}]\s*")
+_ENDED_PYTHON: Final = re.compile(r"(?:.*[\w)\]}\"'])?\s*")
+_GOES_ON: Final = re.compile(r"\s*[.+\-*/%&|<>=?:,)\]}]|\s*(?:and|or|if|else|for|in|not|is)\b.*[^:]\s*$")
+
+
+def _fits_file(
+    pairs: Sequence[IndentPair], located: Sequence[LocatedLine], suffix: str
+) -> bool:
+    """Return whether only the old lines lost their indentation: the new ones are as deep as the file,
+    and as lines inside of the line above they would make no sense.
+    """
+    depths = {pair.file for pair in pairs}
+    if any(pair.call for pair in pairs) or len(depths) != 1 or not (depth := depths.pop()):
+        return False
+    fresh = [line.op.text for line in located if line.op.kind == "insert" and line.op.text.strip()]
+    if not fresh or leading_blanks(fresh[0]) != depth:
+        return False
+    if _GOES_ON.match(fresh[0]) or not all(text.startswith(depth) for text in fresh):
+        return False
+    above = ""
+    for line in located:
+        if line.op.kind == "insert" and line.op.text.strip():
+            break
+        if line.op.kind == "keep" and line.op.text.strip():
+            above = line.op.text
+    ended = _ENDED_PYTHON if suffix in (".py", ".pyi") else _ENDED
+    return bool(above) and ended.fullmatch(above) is not None
 
 
 def find_indent_unit(file: FileLines) -> int:

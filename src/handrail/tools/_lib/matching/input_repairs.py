@@ -112,6 +112,7 @@ _BARELY_NUMBERED: Final = (
     re.compile(r"[ ]*(\d+)[ ]"),
 )
 
+_SHORT: Final = 3
 _ANY_NUMBER: Final = re.compile(r"\s*[\[(#]*(?:L|[Ll]ine )?(\d+)\b")
 
 
@@ -168,7 +169,11 @@ def _new_without_numbers(
     if len(counted) == len(numbers) and numbers and _go_on(counted, first):
         return [_bare(style, line) for line in lines]
     old_lines = set(old)
+    margins = _margins(style, old)
+    lines = [_without_margin(line, margins) for line in lines]
     rest = [line for line in lines if line not in old_lines and line.strip()]
+    if any(_is_beside_margin(line, margins) for line in rest):
+        return None
     if any(style.match(line) for line in rest) and len(rest) < len(numbers):
         return None
     other_numbers = [int(match[1]) for line in rest if (match := _ANY_NUMBER.match(line))]
@@ -176,6 +181,29 @@ def _new_without_numbers(
         # Numbered too, but in another style.
         return None
     return [_bare(style, line) if line in old_lines else line for line in lines]
+
+
+def _margins(style: re.Pattern[str], lines: list[str]) -> set[str]:
+    """Return what is before the text of numbered lines, with blanks for the number."""
+    found = [style.match(line) for line in lines]
+    margins = {re.sub(r"\d", " ", one[0]) for one in found if one}
+    return {margin for margin in margins if margin.strip(" ")}
+
+
+def _without_margin(line: str, margins: set[str]) -> str:
+    """Return a line without the empty place for its number."""
+    return next((line[len(one) :] for one in margins if line.startswith(one)), line)
+
+
+def _is_beside_margin(line: str, margins: set[str]) -> bool:
+    """Whether something else is in the place of the number, such as `+` or `1a`."""
+    for margin in margins:
+        mark = margin.lstrip(" ")
+        width = len(margin) - len(mark)
+        place = line[:width]
+        if line.startswith(mark, width) and place.strip() and len(place.split()[-1]) <= _SHORT:
+            return place.lstrip() != place
+    return False
 
 
 def _go_on(numbers: list[int], first: int) -> bool:

@@ -25,6 +25,8 @@ _FOLDED: Final = (
     | {ord(char): "-" for char in DASHES}
     | {ord(char): None for char in UNSEEN}
 )
+# Signs that mean something else than their plain form: 10² is not 102, 1½ not 11/2.
+_MEANT: Final = ("<super>", "<sub>", "<fraction>", "<circle>")
 _BLANKS: Final = " \t\r\f\v\u0085\u1680"
 _FOREIGN: Final = re.compile(r"[^\x00-\x7f]")
 _BRACKETS: Final = "()[]{},;"
@@ -60,12 +62,14 @@ def fold_typography(text: str) -> str:
     for char in foreign:
         if (plain := _plain(char)) != char:
             text = text.replace(char, plain)
-    return unicodedata.normalize("NFKC", text) if any(map(unicodedata.combining, foreign)) else text
+    return unicodedata.normalize("NFC", text) if any(map(unicodedata.combining, foreign)) else text
 
 
 @lru_cache(maxsize=4_096)
 def _plain(char: str) -> str:
-    return unicodedata.normalize("NFKC", char.translate(_FOLDED))
+    plain = unicodedata.normalize("NFKC", char.translate(_FOLDED))
+    meant = unicodedata.decomposition(char).startswith(_MEANT)
+    return char if meant and any(map(str.isdigit, plain)) else plain
 
 
 def _gap(match: re.Match[str]) -> str:

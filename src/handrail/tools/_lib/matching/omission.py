@@ -29,6 +29,15 @@ _SAID: Final = re.compile(
     r"[\w ,'()-]{0,60}(?:\.{3}|…)?\s*",
     re.IGNORECASE,
 )
+_TELLS: Final = re.compile(
+    r"\b(?:rest|remaining|remainder|unchanged|existing|omitted|same|previous|other)\b", re.IGNORECASE
+)
+_STUB: Final = re.compile(r"\s*(?:pass|\.{3}|return);?\s*(?P<remark>(?:#|//).*)")
+_BRACED: Final = re.compile(r".*\{\s*(?:/\*\s*(?:\.{3}|…)[^*]*\*/|\.{3}|…)\s*\}[\s;,)]*")
+_TRAILING: Final = re.compile(
+    rf".*\S\s+(?://|#|--)\s*(?:\.{{3}}|…)[\w ,'()-]{{0,30}}{_TELLS.pattern}[\w ,'()-]{{0,60}}(?:\.{{3}}|…)?\s*",
+    re.IGNORECASE,
+)
 _PYTHON: Final = frozenset({".py", ".pyi", ".pyw", ".pyx", ".pxd"})
 _PROSE: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".org", ".tex"})
 _YAML: Final = frozenset({".yaml", ".yml"})
@@ -67,7 +76,11 @@ def find_omission(old: str, new: str, path: str) -> str | None:
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in _SPREADS:
         after = ["" if _SPREAD.fullmatch(line) else line for line in after]
-    leaves_out = {line for line in after if _is_omission(line) or says_left_out(line, path)}
+    leaves_out = {
+        line
+        for line in after
+        if _is_omission(line) or says_left_out(line, path) or _is_beside_code(line, path)
+    }
     hints = {line for line in after if hints_at_omission(line, path)}
     if not leaves_out and not hints:
         return None
@@ -81,7 +94,7 @@ def find_omission(old: str, new: str, path: str) -> str | None:
                 # A comment in place of comments leaves nothing out.
                 code = [one for one in gap.gone if one.strip() and not is_comment(one, path)]
                 omitted += len(code)
-                if omitted >= _LEAST_OMITTED:
+                if omitted >= _LEAST_OMITTED or (code and _is_all(gap, line, path)):
                     return line.strip()
                 break
     return None
@@ -101,6 +114,20 @@ def omission_problem(dots: str, where: str) -> ProblemRaised:
 
 def _is_omission(line: str) -> bool:
     return is_elision(line) or _SAID.fullmatch(line) is not None
+
+
+def _is_beside_code(line: str, path: str) -> bool:
+    """Whether dots, or a comment that says so, stand for a body or for more items on a line of code."""
+    stub = _STUB.fullmatch(line)
+    if stub is not None:
+        return says_left_out(stub["remark"], path) or _is_omission(stub["remark"])
+    return _BRACED.fullmatch(line) is not None or _TRAILING.fullmatch(line) is not None
+
+
+def _is_all(gap: _Gap, line: str, path: str) -> bool:
+    """Whether a line that says in words that lines are left out is all that replaces a line."""
+    alone = [one for one in gap.new if one.strip()] == [line]
+    return alone and (says_left_out(line, path) or (_is_omission(line) and _TELLS.search(line) is not None))
 
 
 def _gaps(ops: Sequence[LineOp]) -> Iterator[_Gap]:

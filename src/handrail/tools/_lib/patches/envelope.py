@@ -199,12 +199,23 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
     return tuple(files)
 
 
+def _unified_inside(lines: Sequence[str]) -> list[str] | None:
+    """Return the unified diff that stands between the two lines of the envelope; None if none does."""
+    inside = [line for line in lines if line.rstrip() not in (BEGIN, END)]
+    first = next((at for at, line in enumerate(inside) if line.strip()), None)
+    if first is None or any(_FILE.fullmatch(line) for line in inside):
+        return None
+    opens = inside[first].startswith("diff --git ") or starts_file(inside, first)
+    return inside[first:] if opens and lines[0].rstrip() == BEGIN else None
+
+
 def _read(lines: list[str]) -> list[FilePatch]:
     for at, line in enumerate(lines):
         if line.startswith(("diff --git ", "@@")) or starts_file(lines, at):
             break
         if is_envelope(line):
-            return parse_envelope(lines)
+            unified = _unified_inside(lines[at:])
+            return parse_envelope(lines) if unified is None else parse_unified(unified)
         if line.startswith("***************"):
             raise malformed_problem("this is a context diff", "send a unified diff (diff -u)")
     return parse_unified(lines)
