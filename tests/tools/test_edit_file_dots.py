@@ -40,6 +40,8 @@ MEANT = {
         "int f(int a,\n      int b,\n      int c);\n",
         "int f(\n    const char *a,\n    ...\n);\n",
     ),
+    "a remark that begins with dots": ("a.py", "a = 1\nb = 2\n", "a = 1\n# ... and then\nb = 3\n"),
+    "a remark on what is ignored": ("a.py", BODY, "def f(a):\n    pass  # ignored, as before\n"),
     "dots that were there": ("a.py", "a\n# ...\nb\nc\nd\n", "a\n# ...\n"),
 }
 
@@ -50,6 +52,13 @@ LEFT_OUT = {
     "a comment with stars": ("a.js", CALLS, "a()\n/* ... */\ne()\n"),
     "a comment in HTML": ("a.html", CALLS, "a()\n<!-- ... -->\ne()\n"),
     "words alone": ("a.js", CALLS, "a()\n... rest unchanged\ne()\n"),
+    "words for one line": ("a.sql", "a,\nb\nc\n", "a,\n-- ... existing columns ...\nc\n"),
+    "words for the last line": ("a.md", "1. a\n2. b\n", "1. a\n... (rest unchanged)\n"),
+    "a comment for one line": ("a.js", "a()\nb()\n", "a()\n// same as before\n"),
+    "dots in brackets behind a mark": ("a.py", CALLS, "a()\n# [...]\n"),
+    "a remark on a stub": ("a.py", BODY, "def f(a):\n    pass  # implementation unchanged\n"),
+    "a body of dots in braces": ("a.js", CALLS, "function f() { /* ... existing code ... */ }\n"),
+    "a remark behind an item": ("a.js", CALLS, "a(), // ... other calls\n"),
     "bare dots in JavaScript": ("a.js", CALLS, "a()\n...\ne()\n"),
     "bare dots in brackets": ("a.js", CALLS, "a()\n[...]\ne()\n"),
     "bare dots between statements": ("a.py", CALLS, "a()\n...\ne()\n"),

@@ -33,7 +33,6 @@ from handrail.tools._lib.byte_text import (
     splice_parts,
 )
 from handrail.tools._lib.diff import MAX_SHOWN, make_hunks, plan_creation, render_diff
-from handrail.tools._lib.matching.earlier_edits import refuse_cut_words
 from handrail.tools._lib.matching.exact import (
     FoundEdit,
     already_applied_problem,
@@ -42,10 +41,12 @@ from handrail.tools._lib.matching.exact import (
     keep_mark,
     replace_everywhere,
 )
-from handrail.tools._lib.matching.new_text import refuse_marked
 from handrail.tools._lib.matching.omission import find_omission, omission_problem
 from handrail.tools._lib.matching.pair import find_similar
 from handrail.tools._lib.matching.pattern import find_pattern
+from handrail.tools._lib.new_text.earlier_edits import refuse_cut_words
+from handrail.tools._lib.new_text.lost_depth import refuse_lost_depth
+from handrail.tools._lib.new_text.marks import refuse_marked
 from handrail.tools._lib.tool_base import (
     INLINE_BYTES,
     INTEGER,
@@ -269,6 +270,7 @@ def _find_edit(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bo
         edit_found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
     if not edit_found.how:
         refuse_marked(file, edit_found.splices[0], old, new, path)
+        refuse_lost_depth(file, edit_found.splices[0], old, new, path)
     edit_found = keep_mark(file, edit_found)
     if all(file.data[splice.start : splice.end] == splice.new for splice in edit_found.splices):
         raise already_applied_problem(path)

@@ -12,6 +12,7 @@ from enum import IntEnum
 from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
+from handrail.tools._lib.matching.blank_meaning import has_same_blanks
 from handrail.tools._lib.matching.indentation import (
     IndentPair,
     lacks_first_indent,
@@ -207,6 +208,11 @@ def _tier(file: FileLines, old: Sequence[LineOp], lines: Sequence[int | None]) -
             continue
         tier = _agreement(op.text, file.texts[line])
         if tier is None or (tier is Tier.QUOTES and op.kind == "delete"):
+            return None
+        changes = op.kind == "delete"
+        if tier is Tier.TYPOGRAPHY and not has_same_blanks(
+            op.text, file.texts[line], file.path, changes=changes
+        ):
             return None
         worst = max(worst, tier)
     if worst is Tier.EXACT and lines != tuple(range(lines[0] or 0, (lines[0] or 0) + len(lines))):

@@ -251,12 +251,12 @@ class Indentation:
 
 _ENDED: Final = re.compile(r".*[;}]\s*")
 _ENDED_PYTHON: Final = re.compile(r"(?:.*[\w)\]}\"'])?\s*")
-_GOES_ON: Final = re.compile(r"\s*[.+\-*/%&|<>=?:,)\]}]|\s*(?:and|or|if|else|for|in|not|is)\b.*[^:]\s*$")
+_GOES_ON: Final = re.compile(
+    r"\s*[.+\-*/%&|<>=?:,)\]}]|\s*(?:and|or|if|else|for|in|not|is)\b.*[^:]\s*$"
+)
 
 
-def _fits_file(
-    pairs: Sequence[IndentPair], located: Sequence[LocatedLine], suffix: str
-) -> bool:
+def _fits_file(pairs: Sequence[IndentPair], located: Sequence[LocatedLine], suffix: str) -> bool:
     """Return whether only the old lines lost their indentation: the new ones are as deep as the file,
     and as lines inside of the line above they would make no sense.
     """

@@ -30,7 +30,8 @@ _SAID: Final = re.compile(
     re.IGNORECASE,
 )
 _TELLS: Final = re.compile(
-    r"\b(?:rest|remaining|remainder|unchanged|existing|omitted|same|previous|other)\b", re.IGNORECASE
+    r"\b(?:rest|remaining|remainder|unchanged|existing|omitted|same|previous|other)\b",
+    re.IGNORECASE,
 )
 _STUB: Final = re.compile(r"\s*(?:pass|\.{3}|return);?\s*(?P<remark>(?:#|//).*)")
 _BRACED: Final = re.compile(r".*\{\s*(?:/\*\s*(?:\.{3}|…)[^*]*\*/|\.{3}|…)\s*\}[\s;,)]*")
@@ -127,7 +128,9 @@ def _is_beside_code(line: str, path: str) -> bool:
 def _is_all(gap: _Gap, line: str, path: str) -> bool:
     """Whether a line that says in words that lines are left out is all that replaces a line."""
     alone = [one for one in gap.new if one.strip()] == [line]
-    return alone and (says_left_out(line, path) or (_is_omission(line) and _TELLS.search(line) is not None))
+    return alone and (
+        says_left_out(line, path) or (_is_omission(line) and _TELLS.search(line) is not None)
+    )
 
 
 def _gaps(ops: Sequence[LineOp]) -> Iterator[_Gap]:

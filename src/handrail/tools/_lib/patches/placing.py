@@ -19,7 +19,6 @@ from handrail.tools._lib.matching.candidates import Tier, find_candidate_at
 from handrail.tools._lib.matching.ellipsis import find_elided
 from handrail.tools._lib.matching.exact import already_applied_problem
 from handrail.tools._lib.matching.input_repairs import find_repairs
-from handrail.tools._lib.matching.leftovers import find_leftover
 from handrail.tools._lib.matching.lines import (
     FileLines,
     LineBlock,
@@ -29,7 +28,6 @@ from handrail.tools._lib.matching.lines import (
     diff_lines,
     diff_texts,
 )
-from handrail.tools._lib.matching.new_text import shows_marks
 from handrail.tools._lib.matching.omission import find_omission
 from handrail.tools._lib.matching.pair import is_applied_at
 from handrail.tools._lib.matching.placement import (
@@ -39,6 +37,8 @@ from handrail.tools._lib.matching.placement import (
     place_block,
 )
 from handrail.tools._lib.matching.replay import replay_block
+from handrail.tools._lib.new_text.leftovers import find_leftover
+from handrail.tools._lib.new_text.marks import shows_marks
 from handrail.tools._lib.patches.model import PatchHunk, PatchLine, malformed_problem
 
 

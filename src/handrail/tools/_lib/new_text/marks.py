@@ -15,7 +15,7 @@ from typing import Final
 from handrail.core.names.caller_words import arg_name
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
-from handrail.tools._lib.matching.leftovers import find_leftover
+from handrail.tools._lib.new_text.leftovers import find_leftover
 
 _NUMBERED: Final = re.compile(r"[ \t]*L?(\d{1,9})(?:\t|[ \t]*→|[ \t]?[|│][ ]?)(?P<text>.*)")
 _SEARCH: Final = re.compile(r"<{5,9}(?:[ ]?SEARCH| .*)?")

@@ -27,7 +27,19 @@ _CHARACTERS: Final = {"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"'}
 _COMMENT: Final = re.compile(r"\s*(?:[*#]|//|/\*|--|;)")
 _WORD: Final = re.compile(r"\s*(?:\w+|\S)")
 _MARKUP: Final = frozenset(
-    {".html", ".htm", ".xhtml", ".xml", ".xsl", ".xsd", ".svg", ".vue", ".svelte", ".xaml", ".plist"}
+    {
+        ".html",
+        ".htm",
+        ".xhtml",
+        ".xml",
+        ".xsl",
+        ".xsd",
+        ".svg",
+        ".vue",
+        ".svelte",
+        ".xaml",
+        ".plist",
+    }
     | {".resx", ".csproj", ".props", ".jsp", ".erb", ".ejs", ".hbs", ".j2", ".jinja", ".jinja2"}
     | {".twig", ".php", ".po", ".ts.snap", ".snap", ".launch", ".config", ".tmpl"}
 )
