@@ -9,68 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from itertools import product
 from typing import Final
 
 from handrail.core.commands import ExecutionContext
 from handrail.shell.expand import UNKNOWN, UNSET, plain_text
-from handrail.shell.tables.word_list import word_set
+from handrail.shell.tables import critical_places as places
 
-# A system does not start, or forgets what it is for, without one of these.
-_TOPS: Final = (
-    *("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt"),
-    *("nix", "opt", "proc", "root", "run", "sbin", "snap", "srv", "sys", "usr", "var"),
-    *("backup", "backups", "data", "export", "storage", "selinux"),
-    *("Applications", "Library", "Network", "System", "Users", "Volumes", "private"),
-)
-_BELOW: Final = (
-    *("var/lib", "var/log", "var/spool", "var/mail", "var/db", "var/backups", "var/www"),
-    *("private/etc", "private/var", "mnt/c", "mnt/c/Windows", "mnt/c/Users"),
-)
-# Whoever serves something keeps each thing in a directory of its own in these.
-_SERVED: Final = (
-    *(("srv",), ("mnt",), ("media",), ("Volumes",), ("backup",), ("backups",)),
-    *(("var", "www"), ("var", "backups"), ("var", "mail")),
-)
-# Services whose data is lost with any directory below `/var/lib`.
-_SERVICES: Final = re.compile(
-    r"postgres\w*|pgsql|mysql\w*|mariadb|mongo\w*|redis|valkey|elasticsearch|opensearch|docker|containers?|containerd"
-    r"|etcd|rabbitmq|influxdb\d?|grafana|prometheus|cassandra|scylla|clickhouse\w*|neo4j|couchdb|openldap|samba|libvirt"
-    r"|kubelet|rancher|gitlab|jenkins|minio|ceph|vault|consul|nomad|zookeeper|kafka|solr|nats|gitea|nextcloud|lxc|lxd|incus"
-    r"|machines|portables|pgbackrest|barman|bacula|restic"
-)
-# Everything in these belongs to the system, not only the directory as a whole.
-_SYSTEM: Final = word_set("""
-    bin boot efi etc lib lib32 lib64 libx32 proc sbin sys usr selinux System
-""")
-_SYSTEM_BELOW: Final = (
-    *(("private", "etc"), ("var", "spool", "cron"), ("var", "lib", "dpkg"), ("var", "log")),
-)
-# What users keep in the home directory and cannot restore.
-_KEPT: Final = (
-    *(".ssh", ".gnupg", ".aws", ".kube", ".config", ".local", ".password-store", ".mozilla"),
-    *("Desktop", "Documents", "Downloads", "Library", "Movies", "Music", "Pictures", "Videos"),
-)
-_PRIVATE_KEY: Final = re.compile(
-    r"\.ssh/(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|identity)|\.gnupg/private-keys.*|\.config/sops/age/keys\.txt"
-    r"|\.age/.*|\.password-store/.*|\.local/share/keyrings/.*|Library/Keychains/.*|\.bitcoin/wallet.*|\.ethereum/keystore/.*"
-)
-# Keys and credentials: whoever has them can log in as the user.
-_SECRET_STORES: Final = (
-    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".mozilla", ".netrc"),
-    *(".git-credentials", ".pypirc", ".npmrc", ".pgpass", ".docker/config.json", ".config/gcloud"),
-    *(".config/gh", ".local/share/keyrings", ".config/google-chrome", ".vault-token"),
-)
-_PUBLIC: Final = re.compile(r".*\.pub|known_hosts.*|config|authorized_keys.*")
-_MACHINE_SECRETS: Final = re.compile(
-    r"/etc/(?:g?shadow-?|sudoers|ssh/ssh_host_\w+_key)|/proc/(?:\d+|self)/environ|/(?:var/)?run/secrets(?:/.*)?"
-)
-# What a user has typed; nothing but wiping traces empties it.
-_HISTORIES: Final = re.compile(r"\.(?:\w+_)?hist(?:ory|file)")
-_ROOT_FILES: Final = frozenset(("swapfile", "swap.img", "vmlinuz", "initrd.img", "init"))
-_HARMLESS_DEVICES: Final = word_set("""
-    null zero full random urandom tty stdin stdout stderr console fd pts shm tcp udp ptmx mqueue
-""")
 _GLOB: Final = "*?["
 _ALL_BUT: Final = re.compile(r"\^.+|\*~.+")
 _DEEPEST: Final = 64
@@ -83,8 +27,8 @@ class CriticalPaths:
         self._where = where
         self._roots = tuple(_parts(root) for root in where.roots)
         home = _parts(where.home)
-        self._user_paths = (home, *((*home, name) for name in _KEPT)) if home else ()
-        self._machine = (*((top,) for top in _TOPS), *(_parts(path) for path in _BELOW))
+        self._user_paths = (home, *((*home, name) for name in places.KEPT)) if home else ()
+        self._machine = (*((top,) for top in places.TOPS), *(_parts(path) for path in places.BELOW))
 
     def critical_loss(self, field: str, cwd: str | None, *, follow: bool = False) -> str | None:
         """What is lost if the path and everything below it is deleted; None if nothing critical is.
@@ -112,20 +56,29 @@ class CriticalPaths:
 
     def is_repository(self, field: str, cwd: str | None) -> bool:
         """Whether the path is where a root keeps the history of its repository."""
-        stores = [(".git",), (".git", "objects"), (".git", "refs"), (".git", "objects", "pack")]
-        stores += [(".hg",), (".hg", "store"), (".jj",)]
-        for parts in self._ways(field, cwd, follow=False):
-            for root, store in product(self._roots, stores):
-                # Without a dot of its own a glob matches no name that begins with one.
-                first = parts[len(root)] if len(parts) > len(root) else ""
-                # Few repositories are of another kind: a glob does not mean those.
-                named = first[:1] == "." and (store[0] == ".git" or not _computed(first))
-                wild = len(parts) > len(root) + 1 and is_wildcard(parts[-1])
-                below = parts[:-1] if wild else parts
-                whole = (*root, *store)
-                if named and len(below) == len(whole) and _takes(below, whole):
-                    return True
-        return False
+        return any(
+            self._is_store(parts[len(root) :])
+            for parts in self._ways(field, cwd, follow=False)
+            for root in self._roots
+            if len(parts) > len(root) and _takes(parts[: len(root)], root)
+        )
+
+    def _is_store(self, below: Sequence[str]) -> bool:
+        """Whether a path below a root is a store of its history, or a glob for all files of one."""
+        # Without a dot of its own a glob matches no name that begins with one. Few repositories are
+        # of another kind than git: a glob does not mean those.
+        if below[0][:1] != "." and below[0] != "_darcs":
+            return False
+        if _computed(below[-1]) and below[0] == ".git":
+            files = [one for one in places.HISTORY_FILES if len(one) == len(below)]
+            if any(_takes(below, one) for one in files):
+                return True
+        whole = below[:-1] if len(below) > 1 and is_wildcard(below[-1]) else below
+        return any(
+            len(whole) == len(store) and _takes(whole, store)
+            for store in places.REPOSITORIES
+            if store[0] == ".git" or not _computed(below[0])
+        )
 
     def is_root(self, field: str, cwd: str | None) -> bool:
         """Whether the path is a root of the workspace."""
@@ -145,12 +98,41 @@ class CriticalPaths:
         )
 
     def is_private_key(self, field: str, cwd: str | None) -> bool:
-        """Whether the path is a user's own key, which nobody can make again."""
+        """Whether the path is a user's own key, which nobody can make again, or holds such keys."""
         return any(
-            tuple(parts[: len(home)]) == tuple(home)
-            and _PRIVATE_KEY.fullmatch("/".join(parts[len(home) :])) is not None
+            len(parts) > len(home)
+            and tuple(parts[: len(home)]) == tuple(home)
+            and _names_key(parts[len(home) :])
             for parts in self._ways(field, cwd, follow=False)
             for home in self._homes(parts)
+        )
+
+    def is_top_directory(self, field: str, cwd: str | None) -> bool:
+        """Whether the path is a whole directory at the top of the file system.
+
+        It was there before the workspace: only what is there for a while may go.
+        """
+        for parts in self._ways(field, cwd, follow=False):
+            rest = parts[:-1] if len(parts) == 2 and is_wildcard(parts[1]) else parts
+            if len(rest) == 1 and not _computed(rest[0]) and "." not in rest[0]:
+                if rest[0] not in places.SCRATCH and not self._inside(rest):
+                    return True
+        return False
+
+    def irreplaceable(self, field: str, cwd: str | None) -> str | None:
+        """What is lost for good if the path is deleted; None for what can be made again."""
+        what = self.critical_loss(field, cwd)
+        if what is None and (self.is_private_key(field, cwd) or self.is_top_directory(field, cwd)):
+            what = plain_text(field)
+        return what
+
+    def keeps_backups(self, field: str, cwd: str | None) -> bool:
+        """Whether the path is where backups of the machine are kept, or below it."""
+        return any(
+            tuple(parts[: len(place)]) == place
+            for parts in self._ways(field, cwd, follow=False)
+            for place in places.BACKUPS
+            if not self._inside(parts)
         )
 
     def expand_home(self, text: str) -> str:
@@ -209,15 +191,15 @@ class CriticalPaths:
         return _keeps_data(parts) or _is_home(parts) or self._is_system(parts)
 
     def _is_secret(self, parts: Sequence[str]) -> bool:
-        if _MACHINE_SECRETS.fullmatch("/" + "/".join(parts)):
+        if places.MACHINE_SECRETS.fullmatch("/" + "/".join(parts)):
             return True
-        if parts and _HISTORIES.fullmatch(parts[-1]):
+        if parts and places.HISTORIES.fullmatch(parts[-1]):
             return True
         home = next((one for one in self._homes(parts) if _takes(parts[: len(one)], one)), None)
         if home is None:
             return False
         below = parts[len(home) :]
-        if below[:1] == [".ssh"] and len(below) > 1 and _PUBLIC.fullmatch(below[-1]):
+        if below[:1] == [".ssh"] and len(below) > 1 and places.PUBLIC.fullmatch(below[-1]):
             return False
         if not below or (len(below) == 1 and is_wildcard(below[0])):
             return True
@@ -225,12 +207,13 @@ class CriticalPaths:
         hidden = below[0].startswith(".")
         return any(
             _takes(below, store) or (hidden and _takes(below[: len(store)], store))
-            for store in map(_parts, _SECRET_STORES)
+            for store in map(_parts, places.SECRET_STORES)
         )
 
     def _is_history(self, parts: Sequence[str]) -> bool:
         in_home = any(tuple(parts[:-1]) == tuple(home) for home in self._homes(parts))
-        return in_home and _HISTORIES.fullmatch(parts[-1]) is not None
+        name = parts[-1].replace("*", "bash") if "hist" in parts[-1] else parts[-1]
+        return in_home and places.HISTORIES.fullmatch(name) is not None
 
     def _homes(self, parts: Sequence[str]) -> Iterator[Sequence[str]]:
         """The home directories that may contain the path: the user's, and others' by their place."""
@@ -253,18 +236,28 @@ class CriticalPaths:
             return False
         if _grants_login(parts) or self._is_history(parts):
             return True
-        if len(parts) == 1 and parts[0] in _ROOT_FILES:
+        if len(parts) == 1 and parts[0] in places.ROOT_FILES:
             return True
-        below = any(tuple(parts[: len(one)]) == one for one in _SYSTEM_BELOW)
-        return below or any(_fits(top, parts[0]) for top in _SYSTEM)
+        below = any(tuple(parts[: len(one)]) == one for one in places.SYSTEM_BELOW)
+        return below or any(_fits(top, parts[0]) for top in places.SYSTEM)
+
+
+def _names_key(below: Sequence[str]) -> bool:
+    """Whether a path below a home directory is a key, a glob for keys, or a directory of them."""
+    if places.PRIVATE_KEY.fullmatch("/".join(below)):
+        return True
+    # Every file of a directory is named by a glob that matches anything.
+    whole = below[:-1] if len(below) > 1 and is_wildcard(below[-1]) else below
+    hidden = below[0][:1] in (".", "L")
+    return hidden and any(_takes(whole, store) for store in map(_parts, places.KEYS))
 
 
 def _keeps_data(parts: Sequence[str]) -> bool:
     """Whether a directory is all that one service keeps: a database, a site, the images of containers."""
     if tuple(parts[:2]) == ("var", "lib"):
         service = parts[2] if len(parts) > 2 else ""
-        return len(parts) == 3 or _SERVICES.fullmatch(service) is not None
-    return tuple(parts[:-1]) in _SERVED and not _unknown(parts[-1])
+        return len(parts) == 3 or places.SERVICES.fullmatch(service) is not None
+    return tuple(parts[:-1]) in places.SERVED and not _unknown(parts[-1])
 
 
 def _grants_login(parts: Sequence[str]) -> bool:
@@ -329,7 +322,7 @@ def _is_home(parts: Sequence[str]) -> bool:
 def _is_device(parts: Sequence[str]) -> bool:
     if not parts or parts[0] != "dev":
         return False
-    return len(parts) > 1 and parts[1] not in _HARMLESS_DEVICES and parts[1][:3] != "tty"
+    return len(parts) > 1 and parts[1] not in places.HARMLESS_DEVICES and parts[1][:3] != "tty"
 
 
 def _absolute(field: str, cwd: str | None) -> str | None:

@@ -15,23 +15,9 @@ from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall,
 from handrail.shell.expand import plain_text, printed_field
 from handrail.shell.tables.word_list import word_set
 
-_DELETERS: Final = frozenset(
-    (
-        "rm",
-        "unlink",
-        "shred",
-        "srm",
-        "rimraf",
-        "trash",
-        "grm",
-        "wipe",
-        "trash-put",
-        "secure-delete",
-        "sfill",
-        "zf_rm",
-        "del-cli",
-    )
-)
+_DELETERS: Final = word_set("""
+    rm unlink shred srm rimraf trash grm wipe trash-put secure-delete sfill zf_rm del-cli
+""")
 # They take patterns and look for the files themselves.
 _OWN_GLOBS: Final = frozenset(("rimraf", "del-cli", "trash"))
 _MOVERS: Final = frozenset(("mv", "gmv", "cp", "gcp", "install", "ln"))
@@ -60,6 +46,19 @@ _LISTERS: Final = frozenset(("locate", "plocate", "mlocate", "tree", "du"))
 # A redirect to the file that was found.
 _EMPTIES: Final = re.compile(r"(?<![0-9&>])>\|?\s*[\"']?(?:\$|\{\})")
 _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
+_NEGATIONS: Final = ("!", "-not")
+# Filters by age or size; without one a search for a kind of file finds all that is worth keeping.
+_BY_AGE: Final = word_set("""
+    -newer -mtime -mmin -ctime -cmin -atime -amin -size -empty -newermt -anewer -cnewer
+""")
+_NAMES: Final = word_set("-name -iname -path -ipath -wholename -regex -iregex")
+_ENCRYPTS: Final = re.compile(
+    r"\bopenssl (?:enc|smime|pkeyutl|rsautl|cms)\b|\bgpg2?\b|\bage\b|\bccrypt\b|\bmcrypt\b|\b(?:7z|zip)\b.* -\w*[pPe]"
+)
+# They overwrite a file from its beginning, or cut it off.
+_BLANKS: Final = frozenset(("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"))
+_OVERWRITES: Final = (">", ">|", "&>")
+_PRINTS_NOTHING: Final = re.compile(r"|:|true|false|cat /dev/null|echo -n|echo|printf ?|printf %s ?")
 
 
 def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
@@ -70,6 +69,8 @@ def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reas
             yield call.reason(messages.DELETES_ROOT, messages.NAME_THE_FILES)
     elif call.name in _MOVERS:
         yield from _gone(call, command, _sources(call))
+    elif call.name in ("truncate", "dd", "tee", "sponge"):
+        yield from _blanked(call, command)
     elif call.name in ("rename", "prename", "perl-rename", "mmv", "vidir"):
         yield from _gone(call, command, call.operands[1:])
     elif call.name in ("find", "gfind", "fd", "fdfind"):
@@ -92,13 +93,48 @@ def _named(call: ProgramCall) -> Sequence[str]:
 
 
 def _gone(call: ProgramCall, command: ExpandedCommand, fields: Iterable[str]) -> Iterator[Reason]:
+    places = command.critical_paths
+    moves = call.name in _MOVERS
     for field in dict.fromkeys(fields):
-        what = command.critical_paths.critical_loss(field, call.cwd)
-        if what is None and command.critical_paths.is_private_key(field, call.cwd):
-            what = plain_text(field)
+        what = places.irreplaceable(field, call.cwd)
+        # What is moved is not lost, unless the machine or the user needs it where it was.
+        if moves and what is not None and places.critical_loss(field, call.cwd) is None:
+            what = what if places.is_private_key(field, call.cwd) else None
         if what is not None:
             yield call.reason(messages.DELETES.format(what=what), messages.NAME_THE_FILES)
             return
+
+
+def _blanked(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse what leaves nothing of a key: other contents may be the same key again."""
+    targets = call.operands
+    if call.name == "dd":
+        told = dict(one.partition("=")[::2] for one in call.arguments)
+        targets = [told["of"]] if "of" in told and told.get("if") in _BLANKS else []
+    elif call.name != "truncate":
+        fed = [*call.invocation.redirects]
+        empty = any(one.operator == "<" and one.target.value in _BLANKS for one in fed)
+        targets = targets if empty else []
+    for field in targets:
+        if command.critical_paths.is_private_key(field, call.cwd):
+            yield call.reason(
+                messages.DELETES.format(what=plain_text(field)), messages.NAME_THE_FILES
+            )
+            return
+
+
+def find_emptied_keys(invocation: Invocation, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse a redirect that leaves an empty file in the place of a key."""
+    told = " ".join(word.value or "<unknown>" for word in invocation.words[:3])
+    if _PRINTS_NOTHING.fullmatch(told) is None:
+        return
+    for redirect in invocation.redirects:
+        for cwd in command.cwds(invocation) if redirect.operator in _OVERWRITES else ():
+            for fields in command.expander.likely([redirect.target], cwd):
+                if any(command.critical_paths.is_private_key(one, cwd) for one in fields):
+                    what = messages.DELETES.format(what=plain_text(" ".join(fields)))
+                    yield Reason(f"{what}; {messages.NAME_THE_FILES}", invocation.source)
+                    return
 
 
 def _swept(call: ProgramCall) -> Sequence[str]:
@@ -125,6 +161,12 @@ def _sources(call: ProgramCall) -> Sequence[str]:
     return call.operands if target is not None else call.operands[:-1]
 
 
+def replaced_tree(call: ProgramCall) -> Sequence[str]:
+    """The directory in which `rsync --delete` keeps only what it copies, if it does."""
+    deletes = any(one.startswith("--del") for one in call.arguments)
+    return call.operands[-1:] if call.name == "rsync" and deletes and not call.is_dry_run else ()
+
+
 def is_deletion(call: ProgramCall) -> bool:
     """Whether a program deletes the paths that it is given, or those that it finds."""
     if call.name in ("find", "gfind"):
@@ -133,28 +175,46 @@ def is_deletion(call: ProgramCall) -> bool:
 
 
 def _found(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    ruins = "-delete" in call.arguments or any(map(_ruinous, _commands(call.arguments)))
+    commands = [*_commands(call.arguments)]
+    ruins = "-delete" in call.arguments or any(map(_ruinous, commands))
     if not ruins:
         return
+    places = command.critical_paths
     narrowed = _narrows(call.arguments)
+    encrypts = any(map(_ENCRYPTS.search, commands))
+    by_age = not _BY_AGE.isdisjoint(call.arguments)
+    patterns = [after for one, after in _asked(call.arguments) if one in ("-name", "-iname")]
     for start in search_starts(call):
-        what = command.critical_paths.critical_loss(start, call.cwd, follow=True)
+        what = places.critical_loss(start, call.cwd, follow=True)
         # A filter makes it a search among one's own files; in the system nothing is one's own.
-        if what is not None and (
-            not narrowed or command.critical_paths.system_target(start, call.cwd)
-        ):
+        every = not narrowed or encrypts or places.system_target(start, call.cwd) is not None
+        if not by_age and places.keeps_backups(start, call.cwd):
+            what, every = what or plain_text(start), True
+        keys = (f"{start.rstrip('/')}/{plain_text(one)}" for one in patterns)
+        if any(places.is_private_key(one, call.cwd) for one in keys):
+            what, every = what or plain_text(start), True
+        if what is not None and every:
             yield call.reason(messages.DELETES_FOUND.format(what=what), messages.NAME_THE_FILES)
             return
 
 
+def _asked(fields: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The tests of `find` that are not negated, each with its value."""
+    for before, one, after in zip(("", *fields), fields, (*fields[1:], ""), strict=False):
+        if before not in _NEGATIONS:
+            yield one, after
+
+
 def _narrows(fields: Sequence[str]) -> bool:
-    """Whether `find` leaves anything out: `-name '*'` and `-name '.*'` do not."""
+    """Whether `find` leaves much out: `-name '*'` and `! -name x` leave almost everything."""
+    negated = any(one in _NEGATIONS for one in fields)
+    tests = _asked(fields) if negated else pairwise((*fields, ""))
     return any(
         one in _FILTERS
         and not (one.endswith("name") and is_wildcard(plain_text(after)))
         and _MATCHES_ALL.fullmatch(f"{one} {plain_text(after)}") is None
-        for one, after in pairwise((*fields, ""))
-    )
+        for one, after in tests
+    ) or (negated and any(one in _FILTERS - _NAMES for one in fields))
 
 
 def search_starts(call: ProgramCall) -> list[str]:
@@ -185,11 +245,8 @@ def _ruinous(command: str) -> bool:
 
 
 def _synced(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    if call.is_dry_run:
-        return
-    if any(field.startswith("--del") for field in call.arguments):
-        yield from _gone(call, command, call.operands[-1:])
-    if call.has_option("", "remove-source-files"):
+    yield from _gone(call, command, replaced_tree(call))
+    if not call.is_dry_run and call.has_option("", "remove-source-files"):
         yield from _gone(call, command, call.operands[:-1])
 
 

@@ -15,6 +15,18 @@ _LOOP: Final = re.compile(
 # A group without another in it is one: `for (;;)` is no end of a statement.
 _TOKEN: Final = re.compile(r"\([^(){}]*\)|[{};\n]|\w+")
 _LONGEST: Final = 20_000
+_LONGEST_STARTED: Final = 4_000
+_FOREVER: Final = re.compile(
+    r"\bwhile\s*\(?\s*(?:1|true|True)\s*\)?|\bfor\s*\(\s*;\s*(?:1|true)?\s*;[^;)]{0,40}\)|\bloop\s*(?:\{|do\b)|\bfor\s*\{"
+)
+# They start a program and go on at once.
+_STARTS: Final = re.compile(
+    r"\bspawn\b|\bPopen\b|\.exec(?:File)?\s*\(|\bProcess\.(?:spawn|start)|\bos\.spawn\w*|\bsystem\s*\([^)\n]*&\s*[\"']"
+    r"|\bstart_new_thread\b|\bCommand::new\b[^;\n]*\.spawn\b|\bproc_open\b|\bposix_spawn\w*|\bcluster\.fork\b|\bWorker\s*\("
+)
+_HOLDS: Final = re.compile(
+    r"\b(?:break|last|exit|return|raise|die|throw|sleep|wait\w*|communicate|accept|recv|read\w*|input|gets|select|await|get|join|poll)\b"
+)
 # More rounds than this are as good as endless.
 _MANY: Final = 64
 _WAITS: Final = frozenset(("wait", "waitpid", "wait3", "wait4", "accept"))
@@ -24,9 +36,16 @@ _ENDLESS: Final = frozenset(("count", "repeat", "cycle"))
 def forks_without_end(code: str) -> bool:
     """Whether the code forks in a loop or recursion that never stops."""
     if _FORK.search(code) is None:
-        return False
+        return _starts_without_end(code[:_LONGEST_STARTED])
     tree = parse_python(code)
     return _in_text(code) if tree is None else _in_python(tree)
+
+
+def _starts_without_end(code: str) -> bool:
+    """Whether code starts programs in a loop without end, and does not wait for any."""
+    loop = _FOREVER.search(code)
+    body = code[loop.end() :] if loop is not None else ""
+    return _STARTS.search(body) is not None and _HOLDS.search(body) is None
 
 
 def parse_python(code: str) -> ast.Module | None:

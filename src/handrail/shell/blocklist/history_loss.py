@@ -10,7 +10,12 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocklist import messages
-from handrail.shell.blocklist.deletes import input_sources, is_deletion, search_starts
+from handrail.shell.blocklist.deletes import (
+    input_sources,
+    is_deletion,
+    replaced_tree,
+    search_starts,
+)
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.languages.linear_patterns import compile_pattern
@@ -133,10 +138,13 @@ def _deletes_repository(call: ProgramCall, command: ExpandedCommand) -> bool:
     if call.name in ("mv", "gmv"):
         away = call.operands[-1:] == ["/dev/null"]
         return away and any(places.is_repository(one, call.cwd) for one in call.operands[:-1])
+    if any(places.is_repository(one, call.cwd) for one in replaced_tree(call)):
+        return True
     if not is_deletion(call):
         return False
     if call.name not in _FIND:
         recursive = call.has_option("rR", "recursive") or call.name != "rm"
+        recursive = recursive or any("*" in one for one in call.operands)
         named = any(places.is_repository(one, call.cwd) for one in call.operands)
         return recursive and (named or _is_given_repository(call, command))
     starts = search_starts(call)

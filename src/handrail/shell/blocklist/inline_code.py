@@ -35,8 +35,9 @@ _DELETING: Final = re.compile(
     r"|(?i:\b(?:os|fs|fse|Deno|File|Files|Directory|FileUtils|FileSystem|Dir|Pathname|filesystem)"
     r"(?:\.|::)(?:remove|delete)\w*+)|delete_recursively|deleteRecursively|chmod|chown"
     r"|Remove-Item(?:\s+-\w+)*+|\bri(?:\s+-\w+)++|\br[dm](?:\s+[-/]\w+)++|\bdel(?:\s+/\w+)++"
-    r"|\bfile\s+delete(?:\s+-\w+)*+)"
-    r"\s*+\(?\s*+(?:new\s++)?+(?:(?:glob|at\w*|#p|\w*[pP]ath|File)\s*+(?:[:(]\s*+|(?=[\"'])))?"
+    r"|\bfile\s+delete(?:\s+-[\w-]+)*+)"
+    # `chmod 0, glob "/usr/*"`: the mode stands before the path.
+    r"\s*+\(?\s*+(?:0?o?[0-7]{1,5}\s*+,\s*+)?+(?:new\s++)?+(?:(?:glob|at\w*|#p|\w*[pP]ath|File)\s*+(?:[:(]\s*+|(?=[\"'])))?"
 )
 _HOME: Final = re.compile(
     r"^(?:\w+[.:]{1,2})*(?:expanduser\(|homedir\(|\w*[hH]ome_?[dD]ir\w*!?\(|user_home!?|Path\.home\(|home\(|require\(['\"]os['\"]\)\.homedir"
@@ -53,7 +54,7 @@ _OPENED_HANDLE: Final = re.compile(
 )
 _PATHED: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:write_\w+|unlink|rmdir|open)")
 _RUNNING: Final = re.compile(
-    r"(?:(?i:exec\.Command(?:Context)?|system(?:\.cmd)?|popen\w*|exec\w*|spawn\w*|Command::new|ProcessBuilder|proc_open"
+    r"(?:(?i:exec\.Command(?:Context)?|system(?:\.cmd|\*)?|popen\w*|exec\w*|spawn\w*|Command::new|ProcessBuilder|proc_open"
     r"|\bProcess\.(?:start|run|new)\w*|(?:start|create|call)[-_]?process(?:-shell-command)?|shell[-_]command)"
     r"|os:cmd|Sys\.command|\bProcess(?=\s*\()|\bshell(?=\s*\(?\s*[\"'])"
     r"|\brun[\w-]*|\bcall\w*|check_call|check_output|\bsh|qx|%x|passthru|getoutput\w*"
@@ -73,7 +74,7 @@ _JOINS: Final = re.compile(r"[\s+.,]*+")
 _GLOBBED: Final = re.compile(r"[\"'<]([/~][\w./~-]*?)/(?:\*\*/)?\*[\"'>]")
 _WALKED_PATH: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:rglob|glob|iterdir|walk)")
 _REMOVES: Final = re.compile(
-    r"\b(?:os\.(?:remove|unlink|rmdir)|file\.remove|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf?)\b"
+    r"\b(?:os\.(?:remove|unlink|rmdir)|file\.remove|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf?|(?:os\.|File\.)?l?ch(?:mod|own)(?:Sync)?)\b"
 )
 # The whole environment, as text to send.
 _ENVIRONMENT: Final = re.compile(
@@ -91,12 +92,13 @@ _FETCH: Final = re.compile(
     r"|url-copy-file|url-retrieve|(?:source|include|import|load)\(\s*['\"]https?:"
 )
 _EXECUTE: Final = re.compile(
-    r"\bexec\b|\beval\b|\bFunction\(|\bcompile\(|os\.system|\bsystem\b|\binclude\(|\bsource\("
+    r"\bexec\b|\bos\.(?:exec|spawn|posix_spawn)\w*|\beval\b|\bFunction\(|\bcompile\(|os\.system|\bsystem\b|\binclude\(|\bsource\("
     r"|(?i:\biex\b|Invoke-Expression)|load-file|eval-buffer"
 )
 _CONNECTING: Final = re.compile(
     r"socket\.socket|create_connection|fsockopen|TCPSocket|IO::Socket|net\.(?:connect|Socket)"
-    r"|sockaddr_in|socket\.tcp|/inet/tcp/|\bsocket\s*+\(|require\([\"']net[\"']\)\.\w+|Deno\.connect"
+    r"|sockaddr_in|socket\.tcp|/inet/tcp/|\bsocket\s*+\(|require\([\"'](?:node:)?(?:net|tls)[\"']\)|Deno\.connect"
+    r"|\bnet\.Dial|TcpStream::connect|TCPClient|\bsocket\s+[\w.]+\s+\d"
 )
 _SHELL: Final = re.compile(
     r"/bin/(?:ba|da|z|k)?sh\b|[\"'](?:ba|da|z)?sh[\"' ]|IO\.popen|pty\.spawn|\w\s*\|&?\s*getline"
@@ -117,7 +119,9 @@ _DELETED_OBJECT: Final = re.compile(
 )
 # Unquoted commands: `!rm -rf ~`, `$[rm -rf ~]`, `syscmd(rm -rf ~)`, `COMMAND rm -rf /`.
 _BARE_COMMAND: Final = re.compile(
-    r"(?:^\s*!|\$[\[(]|![\[(]|%x[\[({]|%\(|syscmd\(`?|\bCOMMAND\s|\bexec\s)\s*+([\w./][^\])}'\n;]*)",
+    r"(?:^[ \t]*+!|\$[\[(]|![\[(]|%x[\[({]|%\(|syscmd\(`?|\bCOMMAND\s|\bexec\s|\\write18\s*\{"
+    # Tasks of a playbook or a pipeline.
+    r"|^[ \t-]*+(?:[\w.]+\.)?(?:command|shell|raw|cmd|script|run|entry)[ \t]*+:)[ \t]*+[\"']?([\w./](?:'~'|[^\])}'\n;])*+)",
     re.MULTILINE,
 )
 # A path that no quotes surround, behind a command of PowerShell, cmd or Tcl.
@@ -130,6 +134,12 @@ _FORMATS: Final = re.compile(
     r"(?i)(?:^|[;&|\n]|/c\s)\s*format(?:\.com)?\s+[a-z]:|\bFormat-Volume\b|\bClear-Disk\b"
 )
 _MOST_EXECUTED: Final = 4
+# A call that runs text, with what was read in its arguments.
+_RUNS_INPUT: Final = re.compile(
+    r"\b(?:system|exec\w*|eval|popen|spawn\w*|run|call|check_output|getoutput|qx|Function|instance_eval)\b[^;\n]{0,80}?"
+    r"(?:\$_\b|<STDIN>|<>|\bstdin\b|\bSTDIN\b|\binput\(|\bgets\b|ARGF|readline|readFileSync\(0|php://stdin|io\.read|\$0\b)"
+)
+_LONGEST_READ: Final = 4_000
 # `os.chdir("/")`: the commands after it run there.
 _ENTERED: Final = re.compile(r"\bchdir\w*\s*\(?\s*[\"']([/~][\w./~-]*)[\"']")
 # Looks at a command line found inside the code.
@@ -185,6 +195,11 @@ def _damage(
     start = f"cd {entered[1]}; " if entered else ""
     for command in _commands(code):
         yield from (reason.text for reason in look(start + command))
+
+
+def runs_its_input(code: str) -> bool:
+    """Whether code runs what it reads: `perl -ne 'system($_)'`, `exec(sys.stdin.read())`."""
+    return _RUNS_INPUT.search(code[:_LONGEST_READ]) is not None
 
 
 def deletes_its_input(code: str) -> bool:
@@ -260,8 +275,8 @@ def _process_damage(code: str, options: str) -> Iterator[str]:
 
 def _dear(path: str, places: CriticalPaths, cwd: str | None) -> bool:
     if path.startswith(("/", "~", "..", "$HOME")):
-        return places.critical_loss(places.expand_home(path), cwd) is not None
-    return False
+        return places.irreplaceable(places.expand_home(path), cwd) is not None
+    return path[:1] == "." and places.is_repository(path, cwd)
 
 
 def _opened(code: str) -> Iterator[tuple[str, str | None]]:
@@ -288,5 +303,5 @@ def _commands(code: str) -> Iterator[str]:
         if words:
             yield " ".join(words)
     yield from re.findall(r"`([^`]+)`", code)
-    yield from (match[1] for match in _BARE_COMMAND.finditer(code))
+    yield from (match[1].replace("'~'", "~") for match in _BARE_COMMAND.finditer(code))
     yield from (match[1] or match[2] for match in _EXECUTED_STRING.finditer(code))

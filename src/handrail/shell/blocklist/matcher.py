@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, pairwise
 from typing import Final
 
@@ -15,10 +16,19 @@ from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.blocklist import fallback_parser, messages
-from handrail.shell.blocklist.deletes import find_deletions, find_listed_losses
+from handrail.shell.blocklist.critical_paths import CriticalPaths
+from handrail.shell.blocklist.deletes import (
+    find_deletions,
+    find_emptied_keys,
+    find_listed_losses,
+)
 from handrail.shell.blocklist.dry_runs import only_says
 from handrail.shell.blocklist.history_loss import find_history_losses
-from handrail.shell.blocklist.inline_code import deletes_its_input, find_code_damage
+from handrail.shell.blocklist.inline_code import (
+    deletes_its_input,
+    find_code_damage,
+    runs_its_input,
+)
 from handrail.shell.blocklist.interpreters import find_interpreter
 from handrail.shell.blocklist.packages import find_removed_packages
 from handrail.shell.blocklist.passed_texts import input_texts, word_texts
@@ -49,6 +59,7 @@ from handrail.shell.blocklist.writes import (
     formats_workspace_file,
 )
 from handrail.shell.expand import UNKNOWN, Expander, plain_text
+from handrail.shell.languages.decoders import decoded_texts
 from handrail.shell.parse.syntax import Script
 from handrail.shell.simulate.simulator import CommandSimulator
 from handrail.shell.tables.catastrophes import (
@@ -112,7 +123,12 @@ def find_refused_uses(call: ProgramCall, _: ExpandedCommand) -> Iterator[Reason]
     given = (one[:_LONGEST_WORD] for one in call.arguments[:_MOST_WORDS])
     told = ["" if one == UNKNOWN else plain_text(one) for one in given]
     joined = " ".join((call.name, *told))
-    yield from (call.reason(*refusal) for pattern, refusal in uses if pattern.fullmatch(joined))
+    # A file on standard input is as good as one that is named.
+    fed = [one.target.value or "" for one in call.invocation.redirects if one.operator == "<"]
+    texts = [joined, *(f"{joined} {one}" for one in fed[:1])]
+    for pattern, refusal in uses:
+        if any(map(pattern.fullmatch, texts)):
+            yield call.reason(*refusal)
 
 
 _CHECKS: Final = (
@@ -183,6 +199,11 @@ def _simulated_reasons(
     yield from simulator.loops
     for source in simulator.fork_bombs:
         yield Reason(f"{messages.FORK_BOMB}; {messages.START_A_FEW}", source)
+    look = partial(_fallback_reasons, where=where, user_blocked=user_blocked, depth=1)
+    places = CriticalPaths(where)
+    for code, source in simulator.codes:
+        found = find_code_damage(code, source, places, where.cwd, look)
+        yield from (Reason(what, source) for what in found)
     flat = FlatCommand(tuple(simulator.invocations))
     yield from _reasons(flat, where, Expander({}, where.home), user_blocked, 0)
 
@@ -208,6 +229,7 @@ def _reasons(
             yield from check(call, command)
     for one in flat.invocations:
         yield from find_redirect_overwrites(one, command)
+        yield from find_emptied_keys(one, command)
         if depth < _DEEPEST:
             yield from _interpreted_code(one, command, user_blocked, depth)
     yield from find_full_disks(command)
@@ -328,9 +350,11 @@ def _shell_input(
     look: Callable[[str], Iterator[Reason]],
 ) -> Iterator[Reason]:
     """Reasons to refuse what a shell reads that the code of another language starts."""
-    if any(_STARTS_SHELL.search(text[:_LONGEST_CODE]) for text in code):
+    runs = any(map(runs_its_input, code))
+    if runs or any(_STARTS_SHELL.search(text[:_LONGEST_CODE]) for text in code):
         for text in input_texts(one, command):
-            yield from (Reason(reason.text, one.source) for reason in look(text))
+            for each in (text, *(decoded_texts(text) if runs else ())):
+                yield from (Reason(reason.text, one.source) for reason in look(each))
 
 
 def _aliased(one: Invocation, command: ExpandedCommand) -> Iterator[str]:

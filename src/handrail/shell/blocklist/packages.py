@@ -25,6 +25,8 @@ _ESSENTIAL: Final = word_set("""
     busybox linux kernel rpm base filesystem pam libpam-modules sudo openssh-server openssh snapd core
     python3 python3-minimal perl-base grub-pc grub2 network-manager linux-image-generic linux-image-amd64
 """)
+# The kernel under any of its names.
+_KERNEL: Final = re.compile(r"(?:linux-(?:image|kernel|generic|lts|zen|hardened|virtual)|kernel)(?:-(?!headers|doc|source|devel|tools)[\w.+-]+)?")
 # They print what is installed.
 _EVERY_PACKAGE: Final = re.compile(
     r"(?:pacman|yay|paru) -Qq?e?q?|dpkg (?:-l|--list|--get-selections)|dpkg-query .*|rpm -qa?.*|apt list --installed|apk info"
@@ -42,7 +44,8 @@ def find_removed_packages(call: ProgramCall, command: ExpandedCommand) -> Iterat
         return
     # `sys-libs/glibc` of Gentoo, `libc6:amd64` of Debian, `core20` of Ubuntu.
     patterns = {re.sub(r".*/|[:=].*|\d+$", "", field) for field in fields} | set(fields)
-    exact = sorted(_ESSENTIAL & patterns)
+    kernels = {one for one in patterns if _KERNEL.fullmatch(one) and _is_whole_kernel(one)}
+    exact = sorted((_ESSENTIAL & patterns) | kernels)
     globs = sorted(one for one in patterns if "*" in one and _matches_essential(one))
     for name in (*exact, *globs):
         yield call.reason(messages.REMOVES_PACKAGE.format(name=name), messages.ASK_THE_USER)
@@ -60,3 +63,8 @@ def _lists_everything(command: ExpandedCommand) -> bool:
 
 def _matches_essential(pattern: str) -> bool:
     return pattern == ".*" or any(fnmatchcase(one, pattern) for one in _ESSENTIAL)
+
+
+def _is_whole_kernel(name: str) -> bool:
+    """Whether a package is the kernel itself: one old version among others is not."""
+    return re.search(r"\d+\.\d+", name) is None

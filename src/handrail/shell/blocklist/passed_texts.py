@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -11,6 +9,7 @@ from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist.deletes import input_sources
 from handrail.shell.blocklist.program_calls import ExpandedCommand, program_basename
 from handrail.shell.expand import UNKNOWN, UNSET, plain_text, printed_field
+from handrail.shell.languages.decoders import decode_text
 from handrail.shell.parse.syntax import Word
 
 _MOST_SOURCES: Final = 8
@@ -42,14 +41,9 @@ def _printed(one: Invocation, command: ExpandedCommand, depth: int) -> Iterator[
 
 def _changed(name: str, fields: Sequence[str], text: str) -> str:
     """The text after a decoder in the pipe; unchanged for any other program."""
-    decodes = any(field in ("-d", "-D", "--decode", "-di", "-r") for field in fields)
-    try:
-        if name == "base64" and decodes:
-            return base64.b64decode(text + "==").decode("utf-8", "replace")
-        if name == "xxd" and any("r" in field for field in fields):
-            return bytes.fromhex(text).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        return text
+    decoded = decode_text(name, fields, text)
+    if decoded is not None:
+        return decoded
     return text[::-1] if name == "rev" else text
 
 

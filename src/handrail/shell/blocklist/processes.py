@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources
+from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import plain_text
+from handrail.shell.languages.endless_code import prints_without_end, writes_file
 from handrail.shell.languages.process_names import SIGNAL, matches_every_name, option_letters
 from handrail.shell.parse.syntax import (
     CompoundCommand,
@@ -22,11 +24,26 @@ from handrail.shell.parse.syntax import (
     all_simple_commands,
     all_statements,
 )
-from handrail.shell.tables.catastrophes import POWER, POWER_VERBS
+from handrail.shell.tables.catastrophes import (
+    EVERY_MACHINE,
+    FLEETS,
+    MINERS,
+    MINING_POOL,
+    POWER,
+    POWER_VERBS,
+    STOPS,
+)
+from handrail.shell.tables.text_arguments import takes_text_as_data
 from handrail.shell.tables.word_list import word_set
 
 _KILLS: Final = frozenset(("9", "KILL", "SIGKILL"))
-_ENDLESS: Final = frozenset(("yes",))
+# They print without end if their arguments match.
+_ENDLESS: Final[Mapping[str, re.Pattern[str]]] = {
+    "yes": re.compile(r"yes(?: .*)?", re.DOTALL),
+    "shuf": re.compile(r"(?!.* (?:-\w*n|--head-count))shuf .*(?:-\w*r|--repeat)(?: .*|$)", re.DOTALL),
+    "seq": re.compile(r"seq (?:.* )?(?:[+]?inf\w*|\d{11,}|\d[eE]\d\d+)", re.IGNORECASE),
+    "jot": re.compile(r"jot (?:-\S+ )*0(?: .*|$)"),
+}
 # They print about as much as they read.
 _PASSING: Final = word_set("""
     cat pv tail tee base64 base32 xxd od hexdump gzip bzip2 xz zstd openssl tr rev fold
@@ -38,6 +55,8 @@ _COUNTED_BYTES: Final = {
     "hexdump": re.compile(r"-[bcCdovxX]*n(?:\d\w*)?|--length(?:=.*)?"),
 }
 _ENDLESS_FILES: Final = frozenset(("/dev/zero", "/dev/urandom", "/dev/random"))
+_MOST_WORDS: Final = 200
+_LONGEST: Final = 4_000
 # More processes at once than this are too many.
 _MANY: Final = 20_000
 # `seq 1 100000`, `{1..100000}`, `i < 100000`.
@@ -62,12 +81,31 @@ def find_process_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator
     verbs = POWER_VERBS.get(call.name, frozenset())
     if not call.in_workspace and not verbs.isdisjoint(map(plain_text, call.arguments)):
         yield call.reason(*POWER)
+    elif _stops_fleet(call):
+        yield call.reason(*POWER)
+    elif _mines(call):
+        yield call.reason(messages.MINES, messages.ASK_THE_USER)
     if call.name == "kill":
         yield from _kill(call)
     elif call.name in ("killall", "pkill", "skill"):
         yield from _by_name(call)
     elif call.name == "xargs":
         yield from _endless(call, command)
+
+
+def _mines(call: ProgramCall) -> bool:
+    """Whether a program computes for a pool of miners, on a machine that is not there for it."""
+    if MINERS.fullmatch(call.name):
+        return any(one in ("-o", "--url", "--pool", "-P") for one in call.arguments)
+    return not takes_text_as_data(call.name) and any(map(MINING_POOL.match, call.arguments))
+
+
+def _stops_fleet(call: ProgramCall) -> bool:
+    """Whether every machine that a program controls is stopped: `ansible all -m reboot`."""
+    if call.name not in FLEETS or call.is_dry_run:
+        return False
+    fields = [plain_text(one) for one in call.arguments[:_MOST_WORDS]]
+    return any(map(EVERY_MACHINE.fullmatch, fields)) and any(map(STOPS.fullmatch, fields))
 
 
 def find_endless_loops(script: Script) -> Iterator[Reason]:
@@ -84,7 +122,9 @@ def find_endless_loops(script: Script) -> Iterator[Reason]:
             continue
         if any(one.background for one in inside):
             yield Reason("; ".join(_BOMB), statement.source)
-        elif _never_ends(loop, statement.source) and any(map(_adds, inside)):
+        elif _never_ends(loop, statement.source) and (
+            any(map(_adds, inside)) or _is_saved(statement, inside)
+        ):
             yield Reason(f"{messages.FILLS_DISK}; {messages.WRITE_LESS}", statement.source)
     own = [one for one in all_statements(script) if _starts_itself(one)]
     if len(own) > 1:
@@ -96,6 +136,15 @@ def _adds(statement: Statement) -> bool:
     if any(one.operator == ">>" for one in statement.redirects):
         return True
     return _program(statement) in _ADDING
+
+
+def _is_saved(loop: Statement, inside: Sequence[Statement]) -> bool:
+    """Whether a file gets what the statements of a loop print."""
+    targets = [one.target.value or "" for one in loop.redirects if one.operator in (">", ">|")]
+    prints = {"echo", "printf", "cat", "date", "seq"}
+    return any(not one.startswith("/dev/") for one in targets) and not prints.isdisjoint(
+        _program(one) or "" for one in inside
+    )
 
 
 def _starts_itself(statement: Statement) -> bool:
@@ -228,7 +277,15 @@ def _prints_without_end(one: Invocation) -> bool:
     name = program_basename(one.program or "")
     texts = [word.value or "" for word in one.words[1:]]
     numbers = [int(text) for text in texts if text.isdecimal() and len(text) < 20]
-    return name in _ENDLESS or (name == "seq" and max(numbers, default=0) > _MANY)
+    return _is_endless(name, texts) or (name == "seq" and max(numbers, default=0) > _MANY)
+
+
+def _is_endless(name: str, fields: Sequence[str]) -> bool:
+    """Whether a program prints without end, by its arguments or by the code among them."""
+    pattern = _ENDLESS.get(name)
+    if pattern is not None:
+        return pattern.fullmatch(" ".join((name, *fields[:_MOST_WORDS]))[:_LONGEST]) is not None
+    return interpreter_language(name) is not None and any(map(prints_without_end, fields))
 
 
 def _reads_so_much(one: Invocation) -> bool:
@@ -266,7 +323,8 @@ def _read_without_end(command: ExpandedCommand) -> Set[int]:
             fed = any(id(feed) in printing for feed in around)
         if fed or _reads_endless_file(one):
             reading.add(id(one))
-        if name in _ENDLESS or (name in _PASSING and id(one) in reading):
+        texts = [word.value or "" for word in one.words[1:]]
+        if _is_endless(name, texts) or (name in _PASSING and id(one) in reading):
             printing.add(id(one))
     return reading
 
@@ -287,7 +345,8 @@ def find_full_disks(command: ExpandedCommand) -> Iterator[Reason]:
 def _full_disk(call: ProgramCall, *, fed: bool) -> Iterator[Reason]:
     fields = [plain_text(field) for field in call.arguments]
     sources = {field.removeprefix("if=") for field in fields}
-    endless = call.name in _ENDLESS or not _ENDLESS_FILES.isdisjoint(sources)
+    prints = _is_endless(call.name, fields)
+    endless = prints or not _ENDLESS_FILES.isdisjoint(sources)
     if _written_bytes(call) > _TOO_MUCH:
         yield call.reason(messages.WRITES_TOO_MUCH, messages.WRITE_LESS)
     if call.name == "dd":
@@ -296,7 +355,9 @@ def _full_disk(call: ProgramCall, *, fed: bool) -> Iterator[Reason]:
         if endless and not counted and not target.startswith("/dev/"):
             yield call.reason(messages.FILLS_DISK, messages.WRITE_LESS)
         return
-    if call.name not in (*_ENDLESS, *_PASSING) or _reads_so_much(call.invocation):
+    if prints and any(map(writes_file, fields)):
+        yield call.reason(messages.FILLS_DISK, messages.WRITE_LESS)
+    if not (prints or call.name in _PASSING) or _reads_so_much(call.invocation):
         return
     endless = endless or fed
     saved = [

@@ -47,6 +47,13 @@ _INPUT_PROGRAMS: Final[Mapping[str, Callable[[Sequence[str]], bool]]] = {
     "at": lambda _: True,
     "batch": lambda _: True,
 }
+# They connect what they read with another machine.
+_CONNECTS: Final[Mapping[str, Callable[[Sequence[str]], bool]]] = {
+    **dict.fromkeys(("nc", "ncat", "netcat", "telnet", "websocat", "cryptcat", "pwncat"), bool),
+    "openssl": lambda told: "s_client" in told,
+    "gnutls-cli": bool,
+    "socat": bool,
+}
 _SERVED_SHELLS: Final = frozenset(
     ("ttyd", "gotty", "wetty", "shellinaboxd", "tmate", "upterm", "sshx")
 )
@@ -55,8 +62,12 @@ _SERVED_SHELLS: Final = frozenset(
 def find_remote_code(command: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse invocations that run downloaded text."""
     tracker = RemoteCodeTracker(command)
+    # `ztcp host port` of zsh opens a connection whose number is in a variable.
+    connected = any(one.program == "ztcp" for one in command.flat.invocations)
     for one in command.flat.invocations:
-        if tracker.runs(one):
+        if connected and _is_redirected_shell(one):
+            yield Reason(f"{messages.REVERSE_SHELL}; {messages.DOWNLOAD_FIRST}", one.source)
+        elif tracker.runs(one):
             yield Reason(f"{messages.RUNS_DOWNLOAD}; {messages.DOWNLOAD_FIRST}", one.source)
         elif _opens_a_shell(one):
             yield Reason(f"{messages.REVERSE_SHELL}; {messages.DOWNLOAD_FIRST}", one.source)
@@ -203,6 +214,13 @@ def _is_fed_by_a_shell(one: Invocation) -> bool:
     return any(each is not None and each.shell and each.reads_input for each in found)
 
 
+def _is_redirected_shell(one: Invocation) -> bool:
+    """Whether a shell reads from, or writes to, an open connection."""
+    runner = find_interpreter(one.words)
+    numbered = any(each.operator in (">&", "<&") for each in one.redirects)
+    return runner is not None and runner.shell and numbered
+
+
 def _has_variable(word: Word) -> bool:
     return any(isinstance(part, Variable) for part in word.parts)
 
@@ -215,9 +233,11 @@ def _has_shell(script: Script) -> bool:
 def _opens_a_shell(one: Invocation) -> bool:
     name = program_basename(one.program or "")
     told = [word.value or "" for word in one.words[1:]]
+    if name in _CONNECTS and _CONNECTS[name](told) and _is_fed_by_a_shell(one):
+        return True
     if name in ("nc", "ncat", "netcat"):
         options = ("-e", "-c", "--exec", "--sh-exec", "--lua-exec")
-        return any(field in options for field in told) or _is_fed_by_a_shell(one)
+        return any(field in options for field in told)
     if name in _SERVED_SHELLS and told not in (["--version"], ["--help"], ["-h"]):
         return True
     if name == "socat":

@@ -20,6 +20,7 @@ from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.blocklist.passed_texts import input_texts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import UNKNOWN, plain_text
+from handrail.shell.languages.sql import without_literals
 from handrail.shell.tables import listings, remote_loss
 from handrail.shell.tables.catastrophes import SHELLS
 from handrail.shell.tables.refused_uses import CLOUD, REMOTE_BRANCHES
@@ -39,6 +40,7 @@ _LONGEST_WORD: Final = 200
 # A line feed in an argument hides nothing.
 _ANY_LINE: Final = re.IGNORECASE | re.DOTALL
 _LONGEST_CODE: Final = 4_000
+_MOST_LINES: Final = 100
 # The patterns for longer texts read each character a limited number of times.
 _LONGEST_INPUT: Final = 64_000
 # What stands for a list that has only some of what there is.
@@ -69,6 +71,8 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
     words = _placed(call)
     if call.invocation.extra_arguments:
         words += [remote_loss.FOUND, remote_loss.LISTED]
+    if _is_told_yes(call, command):
+        words.append("--yes")
     if any(remote_loss.FOUND in one for one in words) and _is_given_some(call, command):
         words = [_SOME.get(one, one) for one in words]
     names = _ResourceNames.among(words, naming=_naming_options(call))
@@ -82,10 +86,11 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
     longest = _LONGEST_CODE if call.name in ("mongo", "mongosh") else _LONGEST_WORD
     joined = " ".join((call.name, *(one[:longest] for one in words)))
     spellings = {joined, _CAMEL_CASE.sub("-", joined)}
+    spellings |= {f"{call.name} {one}" for one in _console_lines(call, command)}
     patterns = (*refused, *further)
     if any(re.fullmatch(one, text, _ANY_LINE) for one in patterns for text in spellings) or (
         _resets_production(call, command)
-        or (call.name in remote_loss.FORGES and _deletes_each(call, command))
+        or _deletes_each(call, command)
     ):
         yield call.reason(*_repository_loss(call))
     elif _empties_storage(call, command) and not names.are_trials:
@@ -156,6 +161,23 @@ def _given_texts(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
     return (one[:_LONGEST_INPUT] for one in input_texts(call.invocation, command))
 
 
+def _console_lines(call: ProgramCall, command: ExpandedCommand) -> list[str]:
+    """The commands that a program reads which takes them on standard input, too."""
+    if call.name not in remote_loss.CONSOLES:
+        return []
+    lines = "\n".join(_given_texts(call, command)).splitlines()
+    options = " ".join(one for one in _argument_texts(call) if " " not in one)[:_LONGEST_WORD]
+    return [f"{options} {one[:_LONGEST_WORD]}".strip() for one in lines[:_MOST_LINES]]
+
+
+def _is_told_yes(call: ProgramCall, command: ExpandedCommand) -> bool:
+    """Whether the questions of a program are answered before it asks: `yes | terraform destroy`."""
+    feeds = input_sources(call.invocation, command.flat.invocations)
+    if any(program_basename(one.program or "") == "yes" for one in feeds):
+        return True
+    return any(map(remote_loss.ANSWER.fullmatch, _given_texts(call, command)))
+
+
 def _argument_text(field: str) -> str:
     if UNKNOWN not in field:
         return plain_text(field)
@@ -206,6 +228,12 @@ def _resets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
     in_use = any(map(remote_loss.PRODUCTION.fullmatch, named)) or (
         _sets_production(call, command) or _runs_elsewhere(call, command)
     )
+    # A database that others use, or that of a site.
+    emptied = any(map(remote_loss.EMPTIES_DATABASE.fullmatch, resets))
+    places = (remote_loss.REMOTE_DATABASE, remote_loss.SERVED_SITE)
+    used = any(one.fullmatch(word) for word in words for one in places)
+    if emptied and used and not any(map(remote_loss.TRIAL.search, words)):
+        return True
     # Whatever reads statements, if production is named.
     return in_use and (
         bool(resets) or any(map(remote_loss.DROPS.search, _given_texts(call, command)))
@@ -232,13 +260,17 @@ def _deletes_each(call: ProgramCall, command: ExpandedCommand) -> bool:
     list (`todo list | xargs todo rm`) are asked about, and so is what can be installed again.
     """
     forge = call.name in remote_loss.FORGES
+    keeps = call.name in remote_loss.PROGRAMS and not forge
     if not call.invocation.extra_arguments or (takes_text_as_data(call.name) and not forge):
         return False
     words = _argument_texts(call)
     if call.name in listings.INSTALLED_HERE or not any(map(remote_loss.VERB.fullmatch, words)):
         return False
-    if not remote_loss.KEPT_A_WHILE.isdisjoint(words) if forge else not _ends_services(call, words):
+    if keeps and call.name not in remote_loss.EMPTIED_BY_LISTS:
         return False
+    if not remote_loss.KEPT_A_WHILE.isdisjoint(words) if forge else not _ends_services(call, words):
+        if not keeps:
+            return False
     among = command.flat.invocations[:MOST_STAGES]
     pipe = feeding_stages(input_sources(call.invocation, command.flat.invocations))
     lists = [one for one in pipe if _lists_own(call, one)] or [
@@ -342,8 +374,10 @@ def _find_dropped(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reaso
     # Others use a database on another machine, unless its name says otherwise.
     elsewhere = any(map(_DOMAIN.fullmatch, names.places)) or _runs_elsewhere(call, command)
     in_use = in_use or (not names.are_trials and elsewhere)
-    for text in (*words, *_given_texts(call, command), *_generated(call, command)):
-        statements = _without_literals(text[:_LONGEST_INPUT])
+    # `db2 drop database shop` takes the words of one statement apart.
+    given_texts = (*_given_texts(call, command), *_generated(call, command))
+    for text in (*words, " ".join(words), *given_texts):
+        statements = without_literals(text[:_LONGEST_INPUT])
         dropped = [match[1] or match[2] for match in remote_loss.DROPS.finditer(statements)]
         if names.are_trials and not in_use:
             dropped = [one for one in dropped if remote_loss.IN_USE.search(one)]
@@ -355,25 +389,6 @@ def _find_dropped(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reaso
         if lost or (remote_loss.EMPTIES.search(statements) and used):
             yield call.reason(*CLOUD)
             return
-
-
-def _without_literals(text: str) -> str:
-    """The statements of a text of SQL, without literals and comments."""
-    tags = {match["tag"]: match.start() for match in remote_loss.SQL_TAG.finditer(text)}
-    kept: list[str] = []
-    at = 0
-    while match := remote_loss.SQL_DATA.search(text, at):
-        start, end = match.span()
-        if tag := match["tag"]:
-            if tags[tag] < end:
-                # Nothing ends what it would begin.
-                kept.append(text[at : start + 1])
-                at = start + 1
-                continue
-            end = text.index(tag, end) + len(tag)
-        kept += (text[at:start], "''")
-        at = end
-    return "".join((*kept, text[at:]))
 
 
 def _generated(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:

@@ -201,7 +201,10 @@ class _SecretTracker:
         """Whether a key is in the words, on standard input, or in a here-string."""
         proofs = _proofs(one)
         told = (word for word in one.words if word not in proofs)
-        if any(map(self._secret_word, told)) or any(map(self._secret_input, one.redirects)):
+        # What a wrapper reads is what its program reads: `timeout 5 nc host < key`.
+        carriers = wrapping_invocations(one, self._command.flat.invocations)
+        redirects = [*one.redirects, *(each for other in carriers for each in other.redirects)]
+        if any(map(self._secret_word, told)) or any(map(self._secret_input, redirects)):
             return True
         own, self._sends_own = self._sends_own, False
         sent = any(self._secret_word(word) for word in proofs if not _is_token(word))
@@ -247,6 +250,8 @@ class _SecretTracker:
             return False
         name, values = program_basename(words[0].value or ""), [one.value for one in words[1:]]
         if name in secret_senders.ENVIRONMENT and not values:
+            return True
+        if any(secret_senders.METADATA.fullmatch(one or "") for one in values[:_MOST_WORDS]):
             return True
         if secret_senders.PRINTS_SECRETS.fullmatch(
             " ".join((name, *(one or "" for one in values)))
@@ -314,9 +319,18 @@ def _proofs(one: Invocation) -> list[Word]:
     return [
         word
         for before, word in pairwise(one.words)
-        if secret_senders.PROOF.fullmatch(before.source)
+        if (
+            secret_senders.PROOF.fullmatch(before.source)
+            and not _is_other_header(before.source, word.source)
+        )
         or secret_senders.TOKEN_HEADER.match(word.source)
     ]
+
+
+def _is_other_header(option: str, header: str) -> bool:
+    """Whether the value of an option is a header that proves nothing: it carries data."""
+    is_header = secret_senders.HEADER_OPTION.fullmatch(option) is not None
+    return is_header and secret_senders.PROVING_HEADER.match(header) is None
 
 
 def _is_token(word: Word) -> bool:

@@ -29,6 +29,8 @@ _HOME: Final = re.compile(
     r"|process\.env(?:\.HOME\b|\[[\"']HOME[\"']\])|(?:os\.)?environ(?:\[[\"']HOME[\"']\]|\.get\([\"']HOME[\"'][^)]*\))"
     r"|(?:os\.)?getenv\(\s*[\"']HOME[\"']\s*\)|ENV(?:\[[\"']HOME[\"']\]|\.fetch\([\"']HOME[\"'][^)]*\))|\$ENV\{[\"']?HOME[\"']?\}"
     r"|\bDir\.home\b|System\.getProperty\([\"']user\.home[\"']\)|Deno\.env\.get\([\"']HOME[\"']\)|\$_(?:SERVER|ENV)\[[\"']HOME[\"']\]"
+    r"|\$(?:::)?env\(HOME\)|\$env\{[\"']?HOME[\"']?\}|\(\s*(?:sys:|posix-|os\.)?get-?env(?:ironment-variable)?\s+[\"']HOME[\"']\s*\)"
+    r"|\(\s*user-homedir-pathname\s*\)|\bos\.UserHomeDir\(\)|\bSys\.getenv\([\"']HOME[\"']\)"
     r"|\$HOME\b|%USERPROFILE%|\$env:(?:USERPROFILE|HOME)\b"
 )
 _ESCAPE: Final = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|\\([0-7]{3})")

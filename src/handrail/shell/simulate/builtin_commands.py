@@ -14,7 +14,7 @@ from typing import Final
 from handrail.core.commands import UnreadableCommand
 from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.echo import format_printf
-from handrail.shell.expand import UNKNOWN
+from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.parse.syntax import CommandGroup, Opaque, Script, Statement, Word
 from handrail.shell.simulate.expansion import concrete_word
 from handrail.shell.simulate.program_output import decode_escapes
@@ -35,6 +35,7 @@ _COPIERS: Final = frozenset(("scp", "rsync", "aws", "gsutil", "gcloud", "rclone"
 _REMOTE_FILE: Final = re.compile(r"[\w.@-]+::?[^:]|(?:s3|gs|rsync|sftp|https?|az)://")
 # They save a file under the last name in its address.
 _SAVES: Final = frozenset(("wget", "wget2", "aria2c", "axel"))
+_FOLDER: Final = re.compile(r"-\w*P(.*)|-d|--(?:directory-prefix|output-dir|dir)(?:=(.*))?")
 
 # A variable that no command can name: whether the last `read` found the end of its input.
 AT_END: Final = " end"
@@ -145,6 +146,13 @@ _BUILTINS: Final[Mapping[str, Callable[[Sequence[str], ShellState, InputText | N
 }
 
 
+def callbacks(fields: Sequence[str]) -> list[str]:
+    """The commands that a builtin runs by itself: `mapfile -C command`."""
+    if fields[0] not in ("mapfile", "readarray", "compgen"):
+        return []
+    return [plain_text(after) for one, after in pairwise(fields) if one == "-C"]
+
+
 def define_aliases(
     definitions: Sequence[str], state: ShellState, parse: Callable[[str], Script]
 ) -> None:
@@ -174,14 +182,28 @@ def _downloaded_file(fields: Sequence[str]) -> str | None:
         return None
     given = _named_output(arguments, options, joined=name != "curl")
     if given is not None:
-        return None if given in ("", "-") else given
+        folder = _output_folder(arguments) if name == "curl" else ""
+        return None if given in ("", "-") else posixpath.join(folder, given)
     remote = name == "curl" and any(
         one == "--remote-name" or (_is_cluster(one) and "O" in one) for one in arguments
     )
     if name not in _SAVES and not remote:
         return None
     addresses = [one for one in arguments if not one.startswith("-")]
-    return posixpath.basename(addresses[-1].partition("?")[0].rstrip("/")) if addresses else None
+    addresses = [one for one in addresses if "://" in one] or addresses
+    if not addresses:
+        return None
+    saved = posixpath.basename(addresses[-1].partition("?")[0].rstrip("/"))
+    return posixpath.join(_output_folder(arguments), saved)
+
+
+def _output_folder(arguments: Sequence[str]) -> str:
+    """The directory in which a program saves what it downloads, if it is told one."""
+    for one, after in pairwise([*arguments, ""]):
+        given = _FOLDER.fullmatch(one)
+        if given is not None:
+            return given[1] or given[2] or after
+    return ""
 
 
 def _named_output(

@@ -86,6 +86,8 @@ _BEFORE_COMMAND: Final = re.compile(r"[\s!|;&(@:-]*(?:(?:cmd|shell|sh|run|exec)\
 _FIRST_WORD: Final = re.compile(r"[\w./+:-]+")
 # The words after one of these are the command of another program, whoever reads them.
 _INTRODUCES: Final = word_set("-- exec run shell do with cmd command spawn start")
+_OPTION_OR_NUMBER: Final = re.compile(r"-|\+?\d+%?$")
+_MOST_LINES: Final = 8
 # Each is read by itself, together with all words after it.
 _MOST_CARRIED: Final = 4
 # An unknown program that is given these words runs them, or is given them by mistake.
@@ -97,7 +99,7 @@ _TAKES_COMMAND: Final = re.compile(
 _INTRODUCING: Final = re.compile(r"(?!-)[\w.:-]*(?:run|exec|shell|cmd|command)")
 # They run their last words on many machines.
 _FLEETS: Final = word_set("""
-    pdsh clush dsh pssh parallel-ssh prsh mussh fab mco bolt srun mpirun mpiexec sshpass ttyd gotty
+    pdsh clush dsh pssh parallel-ssh prsh mussh fab mco knife bolt srun mpirun mpiexec sshpass ttyd gotty
 """)
 
 
@@ -276,13 +278,13 @@ def fleet_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
             yield from _LIST_ITEM.findall(listed[1]) or [listed[1]]
 
 
-def repeated_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
-    """`parallel 'command {}' ::: a b` runs the text for each argument."""
-    if ":::" not in arguments:
-        return
-    at = arguments.index(":::")
-    template = " ".join(one for one in arguments[:at] if not one.startswith("-"))
-    for one in arguments[at + 1 : at + 9]:
+def repeated_commands(arguments: Sequence[str], piped: str) -> Iterator[str]:
+    """`parallel 'command {}' ::: a b` runs the text for each argument, or for each line it reads."""
+    at = arguments.index(":::") if ":::" in arguments else len(arguments)
+    start = next((n for n, one in enumerate(arguments) if not _OPTION_OR_NUMBER.match(one)), at)
+    template = " ".join(arguments[start:at])
+    lines = [one for one in piped.splitlines() if one.strip()]
+    for one in arguments[at + 1 : at + 9] if at < len(arguments) else lines[:_MOST_LINES]:
         yield template.replace("{}", one) if "{}" in template else f"{template} {one}"
 
 
@@ -300,7 +302,7 @@ def startup_commands(path: str, content: str) -> Iterator[str]:
         # A program or a library that is found first is as good as started.
         yield from (match[1] for match in _SEARCHED_FIRST.finditer(content))
         yield from (match[1] or match[2] for match in _STARTUP_VARIABLE.finditer(content))
-    elif path.endswith("/.ssh/config"):
+    if path.endswith("/.ssh/config"):
         yield from _SSH_COMMAND.findall(content)
     elif name.endswith(_UNITS):
         yield from _UNIT_COMMAND.findall(content)

@@ -64,13 +64,6 @@ _RUN_VERBS: Final = frozenset(("run", "exec"))
 # `"clean": "rm -rf dist"`.
 _SCRIPT: Final = re.compile(r"\"[\w:-]+\"\s*:\s*\"([^\"]*)\"")
 _MAX_TEXT: Final = 20_000
-# The files that programs read for what to run if they are told no other one.
-_DEFAULT_FILES: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
-    **dict.fromkeys(("npm", "pnpm", "yarn"), ("package.json",)),
-    "just": ("justfile", "Justfile"),
-    "ninja": ("build.ninja",),
-}
 # Options whose value is a command, by program.
 _COMMAND_OPTIONS: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(("man", "apropos", "whatis"), re.compile(r"-P|--pager|-H|--html")),
@@ -99,11 +92,6 @@ _OPTION_PREFIX: Final = re.compile(
     r"(?:exec=|(?i:proxycommand|localcommand|knownhostscommand)[= ]|\|"
     r"|[\w,-]+:(?:execute(?:-silent)?|become|reload)[(:])"
 )
-
-
-def read_files(fields: Sequence[str]) -> Sequence[str]:
-    """The files in which a program may find what to run, whether it is told them or not."""
-    return (*fields[1:], *_DEFAULT_FILES.get(fields[0].rpartition("/")[2], ()))
 
 
 def embedded_commands(fields: Sequence[str], stdin: str | None) -> Iterator[str]:

@@ -5,15 +5,9 @@ A guess is allowed: the result only ever serves to find a catastrophe.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import bz2
-import lzma
 import posixpath
 import re
-import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from typing import Final
 
@@ -22,7 +16,9 @@ from handrail.shell.echo import printed_text
 from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.languages import awk
 from handrail.shell.languages.code_folding import printed_literals
+from handrail.shell.languages.decoders import decode_text, is_decoder
 from handrail.shell.languages.process_names import matches_every_name, option_letters
+from handrail.shell.simulate.known_answers import known_answer
 from handrail.shell.simulate.shell_state import DOWNLOADED, ShellState
 from handrail.shell.tables.catastrophes import fetches_text
 from handrail.shell.tables.word_list import word_set
@@ -35,7 +31,6 @@ _LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "e": "\x1b", "a"
 _FILTERS: Final = word_set("cat head tail sort uniq tee tac fold nl sponge pv less more")
 _PRINTERS: Final = frozenset(("echo", "printf", "pwd", "which", "command", "type"))
 _UNPACKERS: Final = frozenset(("gzip", "gunzip", "zcat", "xz", "bzip2", "zstd", "uudecode", "gpg"))
-_OPENSSL: Final = frozenset(("base64", "enc"))
 # What stands for the many names of a directory whose loss is a catastrophe.
 _LISTINGS: Final = {
     "/": ("etc", "usr", "home"),
@@ -67,6 +62,13 @@ def _output(fields: Sequence[str], stdin: str | None, state: ShellState) -> str 
     name, arguments = fields[0].rpartition("/")[2], list(fields[1:])
     if fetches_text(name, arguments):
         return DOWNLOADED
+    if is_decoder(name, arguments):
+        return _decoded(name, arguments, stdin, state)
+    if name == "openssl" and arguments[:1] == ["s_client"]:
+        return DOWNLOADED
+    answer = known_answer(fields, state)
+    if answer is not None:
+        return answer
     program = _PROGRAMS.get(name)
     if program is not None:
         return program(arguments, stdin, state)
@@ -99,6 +101,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _printed(name: str, arguments: list[str], state: ShellState) -> str | None:
+    arguments = arguments[1:] if name == "printf" and arguments[:1] == ["--"] else arguments
     if name == "printf" and arguments:
         shape, values = arguments[0], arguments[1:]
         if "%b" in shape:
@@ -124,43 +127,15 @@ def _passed_on(
     return "".join(known) if known else None
 
 
-def _base64(arguments: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
-    if not any(re.fullmatch(r"-[a-zA-Z]*[dD]i?|--decode", one) for one in arguments):
-        return None
-    text = _passed_on("base64", arguments, stdin, state)
+def _decoded(
+    name: str, arguments: Sequence[str], stdin: str | None, state: ShellState
+) -> str | None:
+    text = _passed_on(name, arguments, stdin, state)
+    if name == "openssl" or (text is None and stdin is not None):
+        text = stdin
     if text is None or DOWNLOADED in text:
         return UNKNOWN if text is None else DOWNLOADED
-    try:
-        return _unpacked(base64.b64decode("".join(text.split()) + "==")).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        return None
-
-
-def _unpacked(content: bytes) -> bytes:
-    """The content, unpacked if it is compressed: an unpacker must follow."""
-    with suppress(zlib.error, OSError, lzma.LZMAError, EOFError):
-        if content.startswith(b"\x1f\x8b"):
-            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content, _LONGEST)
-        if content.startswith(b"BZh"):
-            return bz2.BZ2Decompressor().decompress(content, _LONGEST)
-        if content.startswith(b"\xfd7zXZ"):
-            return lzma.LZMADecompressor().decompress(content, _LONGEST)
-    return content
-
-
-def _openssl(arguments: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
-    if arguments and arguments[0] in _OPENSSL:
-        return _base64(arguments[1:], stdin, state)
-    return DOWNLOADED if arguments[:1] == ["s_client"] else None
-
-
-def _xxd(arguments: Sequence[str], stdin: str | None, _: ShellState) -> str | None:
-    if stdin is None or not any("r" in one for one in arguments if one.startswith("-")):
-        return None
-    try:
-        return _unpacked(bytes.fromhex("".join(stdin.split()))).decode("utf-8", "replace")
-    except ValueError:
-        return None
+    return decode_text(name, arguments, text)
 
 
 def _rev(_: Sequence[str], stdin: str | None, __: ShellState) -> str | None:
@@ -213,10 +188,8 @@ def _sed(arguments: Sequence[str], stdin: str | None, _: ShellState) -> str | No
     return text
 
 
-def _git(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
-    """The directory of the repository, or what a format prints where it is plain text."""
-    if "--show-toplevel" in arguments:
-        return f"{state.cwd}\n"
+def _git(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    """What a format prints where it is plain text."""
     for one, after in pairwise((*arguments, "")):
         name, equals, value = one.partition("=")
         if name in ("--format", "--pretty"):
@@ -246,6 +219,9 @@ def _ls(arguments: Sequence[str], _: str | None, state: ShellState) -> str | Non
     folder = path.removesuffix("*").rstrip("/")
     at_home = folder == state.home or re.fullmatch(r"/(?:home|Users)/[^/]+|/root", folder)
     names = _HOME_LISTING if at_home else _LISTINGS.get(folder or "/")
+    # What lies around the workspace has any names.
+    above = any(root.startswith(f"{folder}/") and folder for root in state.roots)
+    names = ("*",) if above and names is None else names
     if names is None:
         return None
     return "\n".join(f"{folder}/{one}" if path.endswith("*") else one for one in names) + "\n"
@@ -289,6 +265,15 @@ def _matching(arguments: Sequence[str], _: str | None, __: ShellState) -> str | 
         matches_every_name(one, full="f" in letters, ignore_case="i" in letters) for one in patterns
     )
     return "1\n" if everything or "v" in letters else None
+
+
+def _open_files(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    """The first process, where `lsof -t` lists those of the whole file system or of everybody."""
+    terse = any(re.fullmatch(r"-[a-zA-Z]*t", one) for one in arguments)
+    narrowed = any(re.match(r"-[a-zA-Z]*[icpu+]", one) for one in arguments)
+    places = [one for one in arguments if not one.startswith("-")]
+    everything = not places or any(one in ("/", "/usr", "/home", "/var") for one in places)
+    return "1\n" if terse and everything and not narrowed else None
 
 
 def _basename(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
@@ -356,10 +341,7 @@ def _same_path(arguments: Sequence[str], _: str | None, state: ShellState) -> st
 
 
 _PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None, ShellState], str | None]]] = {
-    "base64": _base64,
-    "base32": _base64,
-    "openssl": _openssl,
-    "xxd": _xxd,
+    "lsof": _open_files,
     "rev": _rev,
     "tr": _tr,
     **dict.fromkeys(("sed", "gsed"), _sed),

@@ -16,7 +16,25 @@ _GIT_KEYS: Final = re.compile(
     r"|clean|smudge|process|path)|uploadpack\.packobjectshook|alias\.[^=]+|sendemail\.[\w.]*cmd"
     r"|interactive\.difffilter|init\.templatedir|core\.hookspath)"
 )
+# Settings that change what a later command does.
+_LATER: Final = re.compile(r"(?i)alias\.[^=]+|remote\.[^=]+\.(?:mirror|push)|push\.default")
+_MOST_SETTINGS: Final = 20
+_TRUE: Final = ("true", "yes", "on", "1", "")
 _GIT_FILTERS: Final = re.compile(r"--(?:tree|index|msg|env|commit|parent|tag-name)-filter|--setup")
+
+
+def with_settings(fields: Sequence[str], settings: dict[str, str]) -> Sequence[str]:
+    """The fields of git with the settings that the command has made before; records those it makes."""
+    if fields[0].rpartition("/")[2] != "git":
+        return fields
+    if "config" in fields[1:]:
+        told = [one for one in fields[fields.index("config") + 1 :] if not one.startswith("-")]
+        key, *values = told[1:] if told[:1] in (["set"], ["add"]) else told or [""]
+        if values and _LATER.fullmatch(key) and len(settings) < _MOST_SETTINGS:
+            settings[key] = values[0]
+        return fields
+    given = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+    return (fields[0], *given, *fields[1:])
 
 
 def git_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
@@ -45,19 +63,23 @@ def mercurial_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
 
 def _git_setting(text: str, aliases: dict[str, str]) -> Iterator[str]:
     key, _, value = text.partition("=")
-    if not _GIT_KEYS.fullmatch(key):
+    if key.lower().startswith(("alias.", "remote.")):
+        aliases[key.removeprefix("alias.")] = value
+    elif not _GIT_KEYS.fullmatch(key):
         return
-    if key.lower().startswith("alias."):
-        aliases[key[len("alias.") :]] = value
     else:
         yield value.removeprefix("!")
 
 
 def _git_subcommand(name: str, rest: Sequence[str], aliases: Mapping[str, str]) -> Iterator[str]:
     for alias, value in aliases.items():
+        arguments = f" {quoted_command(rest)}" if alias == name and rest else ""
         if value.startswith("!"):
-            arguments = f" {quoted_command(rest)}" if alias == name and rest else ""
             yield value[1:] + arguments
+        elif alias == name:
+            yield f"git {value}{arguments}"
+    if name == "push":
+        yield from _configured_push(rest, aliases)
     if name == "config":
         given = [one for one in rest if not one.startswith("-") and one != "set"]
         if len(given) > 1 and _GIT_KEYS.fullmatch(given[0]):
@@ -84,3 +106,13 @@ def _git_subcommand(name: str, rest: Sequence[str], aliases: Mapping[str, str]) 
             re.compile(r"-x|--exec|--extcmd|-O|--open-files-in-pager|--upload-pack|-u|--remote"),
         )
         yield from (one[2:] for one in rest if one.startswith("-O"))
+
+
+def _configured_push(rest: Sequence[str], settings: Mapping[str, str]) -> Iterator[str]:
+    """What `git push NAME` pushes where a setting of the command says so."""
+    for remote in [one for one in rest if not one.startswith("-")][:1] or ["origin"]:
+        if settings.get(f"remote.{remote}.mirror", "false").lower() in _TRUE:
+            yield f"git push --mirror {quoted_command([remote])}"
+        refs = settings.get(f"remote.{remote}.push")
+        if refs:
+            yield f"git push {quoted_command([*rest, refs])}"

@@ -19,6 +19,8 @@ DOWNLOADED: Final = "\ue006"
 _INSTALLS: Final = re.compile(
     r"(?i)install|setup|bootstrap|payload|run\.sh|init\.sh|\.(?:sh|bash)$"
 )
+_SYMBOLIC: Final = re.compile(r"-[a-zA-Z]*s[a-zA-Z]*|--symbolic")
+_MOST_PARTS: Final = 40
 _MAX_VARIABLES: Final = 500
 _MAX_TEXT: Final = 20_000
 
@@ -58,6 +60,11 @@ class ShellState:
     files: dict[str, str] = field(default_factory=dict)
     # Directories that came from another machine.
     trees: set[str] = field(default_factory=set)
+    # Where links lead, and where what was moved has been; the same for all shells.
+    links: dict[str, str] = field(default_factory=dict)
+    # Settings of git that the command has made.
+    settings: dict[str, str] = field(default_factory=dict)
+    roots: tuple[str, ...] = ()
 
     def fork(self) -> ShellState:
         """The state of a subshell: its changes do not come back, except those of files."""
@@ -112,6 +119,45 @@ class ShellState:
     def enter(self, path: str) -> None:
         """Change the directory."""
         self.cwd = UNKNOWN if UNKNOWN in path else self.absolute(path)
+
+    @property
+    def root(self) -> str:
+        """The workspace that contains the current directory."""
+        around = [one for one in self.roots if f"{self.cwd}/".startswith(f"{one}/")]
+        return max(around, key=len, default=self.cwd)
+
+    def record_link(self, fields: Sequence[str]) -> None:
+        """Record where `ln -s` leads, or from where `mv` takes its last operand."""
+        name = posixpath.basename(fields[0])
+        operands = [one for one in fields[1:] if not one.startswith("-")]
+        binds = name == "mount" and any("bind" in one for one in fields[1:])
+        symbolic = name in ("ln", "gln") and any(map(_SYMBOLIC.fullmatch, fields[1:]))
+        if len(operands) != 2 or not (symbolic or binds or name in ("mv", "gmv")):
+            return
+        link, target = self.absolute(operands[1]), self.absolute(operands[0])
+        if len(self.links) < _MAX_VARIABLES and link != target:
+            # A link itself may be deleted; what lies behind it is the target's.
+            self.links[link if name in ("mv", "gmv") else f"{link}/"] = target
+
+    def linked_fields(self, fields: Sequence[str]) -> list[str] | None:
+        """The fields with the paths that links of the command lead to; None if there are none."""
+        if not self.links:
+            return None
+        found = [self._behind_links(one) for one in fields]
+        return None if found == list(fields) else found
+
+    def _behind_links(self, field: str) -> str:
+        if field.startswith("-") or not field:
+            return field
+        path = self.absolute(field) + ("/" if field.endswith("/") else "")
+        # The longest beginning that is a link, or a file that was moved.
+        ends = [at for at, char in enumerate(path) if char == "/" and at][:_MOST_PARTS]
+        for end in (len(path), *reversed(ends)):
+            for beginning in (path[:end], path[: end + 1]):
+                if beginning in self.links:
+                    rest = path[end:].lstrip("/")
+                    return f"{self.links[beginning]}/{rest}" if rest else self.links[beginning]
+        return field
 
     def content(self, path: str) -> str | None:
         """The content of a file that the command has written."""

@@ -31,10 +31,18 @@ from handrail.shell.parse.syntax import (
 from handrail.shell.simulate import builtin_commands, shell_state
 from handrail.shell.simulate.builtin_commands import argument_file, fill_placeholder, is_placeholder
 from handrail.shell.simulate.carried_commands import commands_in_variables, startup_commands
-from handrail.shell.simulate.embedded_commands import embedded_commands, read_files
+from handrail.shell.simulate.code_files import (
+    executed_files,
+    is_startup_code,
+    loaded_files,
+    read_files,
+    startup_texts,
+)
+from handrail.shell.simulate.embedded_commands import embedded_commands
 from handrail.shell.simulate.expansion import StateExpansion, concrete_word
 from handrail.shell.simulate.frames import SimulationFrame, make_invocation
 from handrail.shell.simulate.program_output import guess_output
+from handrail.shell.simulate.repository_commands import with_settings
 from handrail.shell.simulate.shell_state import DOWNLOADED, InputText, ShellState
 
 # They run further programs by their arguments.
@@ -71,6 +79,8 @@ class CommandSimulator:
         self.remote: list[str] = []
         # The sources of scripts that start themselves again and do not wait.
         self.fork_bombs: list[str] = []
+        # Code of other languages that it runs from files, each with its source.
+        self.codes: list[tuple[str, str]] = []
         # Loops without end in the texts that it runs.
         self.loops: list[Reason] = []
         # The command does more than is followed.
@@ -82,11 +92,13 @@ class CommandSimulator:
 
     def simulate(self, script: Script, env: Mapping[str, str]) -> None:
         """Run a script with the variables `env`."""
-        state = ShellState(self._where.cwd, self._where.home)
+        state = ShellState(self._where.cwd, self._where.home, roots=tuple(self._where.roots))
         state.variables.update(env)
         self.run_script(script, state, SimulationFrame())
         for path, content in list(state.files.items()):
-            for text in startup_commands(path, content):
+            code = is_startup_code(path)
+            self.codes += [(content, path)] if code else []
+            for text in (*startup_commands(path, content), *(startup_texts(content) if code else ())):
                 self._text(text, path, state.fork(), SimulationFrame().inside("login"))
 
     def run_script(self, script: Script, state: ShellState, frame: SimulationFrame) -> str | None:
@@ -135,8 +147,7 @@ class CommandSimulator:
         while isinstance(first.command, AndOrList):
             links.append(first.command.second)
             first = first.command.first
-        texts = [self._statement(one, state, frame) for one in (first, *reversed(links))]
-        return _joined(texts)
+        return _joined(self._statement(one, state, frame) for one in (first, *reversed(links)))
 
     def _pipeline(
         self, stages: Sequence[Statement], state: ShellState, frame: SimulationFrame
@@ -177,11 +188,13 @@ class CommandSimulator:
     ) -> str | None:
         texts: list[str | None] = []
         for _ in range(_MAX_ROUNDS):
-            before = self._steps
+            before, given = self._steps, len(state.arguments)
             state.variables.pop(builtin_commands.AT_END, None)
             texts += [self.run_script(script, state, frame) for script in command.scripts]
             at_end = state.variables.get(builtin_commands.AT_END)
-            if at_end in (None, "yes") or self._steps == before:
+            # `shift` leaves the rest of the arguments for the next round.
+            shifts = 0 < len(state.arguments) < given
+            if (at_end in (None, "yes") and not shifts) or self._steps == before:
                 break
         state.variables.pop(builtin_commands.AT_END, None)
         return _joined(texts)
@@ -229,9 +242,14 @@ class CommandSimulator:
         words = tuple(map(concrete_word, fields))
         name = plain_text(fields[0])
         self.invocations.append(make_invocation(words, source, redirects, state, frame))
+        linked = state.linked_fields(fields[1:])
+        if linked is not None:
+            behind = (words[0], *map(concrete_word, linked))
+            self.invocations.append(make_invocation(behind, source, redirects, state, frame))
+        self._run_files(loaded_files(variables), source, own)
         if DOWNLOADED in name:
             self.remote.append(source)
-        for text in commands_in_variables(variables):
+        for text in (*commands_in_variables(variables), *builtin_commands.callbacks(fields)):
             self._text(own.content(text) or text, source, own.fork(), frame.inside(name))
         body = state.functions.get(name)
         if body is not None:
@@ -259,10 +277,13 @@ class CommandSimulator:
         self, fields: Sequence[str], source: str, state: ShellState, frame: SimulationFrame
     ) -> str | None:
         stdin = frame.stdin.peek() if frame.stdin is not None else None
+        fields = with_settings(fields, state.settings)
+        self._run_files(executed_files(fields), source, state)
         written = "".join(text for one in read_files(fields) if (text := state.content(one)))
         for text in embedded_commands(fields, stdin or written):
             self._text(text, source, state.fork(), frame.inside(fields[0]))
         builtin_commands.record_downloads(fields, stdin, state)
+        state.record_link(fields)
         path = builtin_commands.interpreted_file(fields)
         self.remote += [source] if path and state.in_downloaded_tree(path) else []
         content = stdin if path == "-" else state.files.get(state.absolute(path)) if path else None
@@ -272,6 +293,14 @@ class CommandSimulator:
             for one in filter(lambda field: not field.startswith("-"), fields[1:]):
                 state.write(one, stdin)
         return guess_output(fields, stdin, state)
+
+    def _run_files(self, paths: Iterable[str], source: str, state: ShellState) -> None:
+        """Files of the command that a program runs or loads, in whatever language they are."""
+        for content in {text for one in paths if one and (text := state.content(one))}:
+            if DOWNLOADED in content:
+                self.remote.append(source)
+            elif len(self.codes) < _MAX_TEXTS:
+                self.codes.append((content, source))
 
     def _interpret(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -174,6 +175,17 @@ POWER_VERBS: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 POWER: Final = _POWER
+# Programs that mine, and the addresses of their pools.
+MINERS: Final = re.compile(
+    r"(?i)xmrig\S*|xmr-stak\S*|(?:cpu|cg|bfg|eth|lol|nb|gminer|team|sg)-?miner\S*|minerd|t-rex|phoenixminer|nanominer|srbminer\S*"
+)
+MINING_POOL: Final = re.compile(r"(?i)(?:--?[\w-]+=)?stratum[\w+]*://")
+# They control many machines at once; the words for all of them, and for stopping them.
+FLEETS: Final = word_set("ansible salt salt-ssh knife mco bolt")
+EVERY_MACHINE: Final = re.compile(r"all|\*|(?:name|fqdn|role|\*):\*|E@\.\*")
+STOPS: Final = re.compile(
+    r"(?:[\w-]+\.)*(?:win_)?(?:reboot|poweroff|power_off|shutdown|halt)(?:[=:]\S*)?|node::?reboot"
+)
 SELF: Final = _SELF
 RIGHTS: Final = _RIGHTS
 ACCOUNTS: Final = _ACCOUNTS

@@ -65,6 +65,7 @@ BACKUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "proxmox-backup-client": (r".* (?:snapshot|backup) (?:forget|remove) .*",),
     "proxmox-backup-manager": (r".* datastore remove .*",),
     "tmutil": (r".* (?:delete\w*|disable)(?: .*)?",),
+    "bconsole": (r".* (?:purge|delete|truncate) (?:volumes?|jobs?|pools?|files|client)\b.*",),
     **dict.fromkeys(("vssadmin", "wbadmin"), (r".* delete .*",)),
 }
 _BROKER: Final = r"(?=.*--(?:bootstrap-server|zookeeper|broker-list)[ =]).*"
@@ -159,6 +160,13 @@ SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("dsctl", "dsconf"), (r".* (?:remove|backend (?:.* )?delete|delete) .*--do-it.*",)
     ),
+    "exim": (r".* -Mrm (?:.* )?<listed>",),
+    # Of every user of an organization.
+    "gam": (r".* all users .*(?:delete|trash|purge|wipe)\b.*", r".* (?:delete|suspend) (?:users?|domain) .*<(?:found|listed)>.*"),
+    **dict.fromkeys(
+        ("kadmin", "kadmin.local"), (r".* del(?:ete_)?princ(?:ipal)? (?:-force )?(?:krbtgt|K/M|kadmin)\b.*",)
+    ),
+    "knife": (rf".* bulk delete .*(?:\.\*|{_ALL}).*",),
     "pdnsutil": (r".* delete-zone .*|.* zone delete .*",),
     "vim-cmd": (r".* vmsvc/destroy(?: .*|$)",),
     "xe": (r".* (?:vm|vdi|sr|pool|host)-(?:destroy|uninstall|forget|declare-dead)(?: .*|$)",),

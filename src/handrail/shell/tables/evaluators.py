@@ -18,4 +18,5 @@ EVALUATORS: Final = WINDOWS_SHELLS | word_set("""
     iex scala scala-cli jshell kotlin kotlinc dotnet csi fsi ocaml utop sbcl clisp ecl racket guile clojure clj bb
     nim xonsh jupyter ipython rust-script evcxr crystal dart java groovysh swipl gprolog gforth haxe rpm go
     puppet chef-apply chef-shell cmake sage maxima gap gp janet fennel hy io wolframscript tcl irb pry jrunscript jjs
+    tex latex pdftex pdflatex xelatex lualatex luatex etex context latexmk tectonic nmap
 """)

@@ -9,7 +9,9 @@ from handrail.shell.tables.remote_loss import KIND
 from handrail.shell.tables.word_list import word_set
 
 # Prints what there is, for another run of the same program.
-LISTING: Final = re.compile(r"(?:list|ls|show|status|get)(?:[_-]\w+)?|\w+-(?:list|status)")
+LISTING: Final = re.compile(
+    r"(?:list|ls|show|status|get)(?:[_-]\w+)?|\w+-(?:list|status|find)|snapshots|--scan|keys|-bpr?"
+)
 # They list what is installed on this machine, and can be installed or made again.
 INSTALLED_HERE: Final = word_set("""
     pip pip3 pipx uv conda mamba micromamba asdf mise rtx pyenv rbenv nodenv nvm fnm volta rustup cargo gem npm pnpm
@@ -18,7 +20,8 @@ INSTALLED_HERE: Final = word_set("""
 # An option by which a program lists only some of what it has.
 FILTERED: Final = re.compile(
     r"\s(?:(?:--filter|-\w*f)[ =][\"']?(?!driver=|scope=|dangling=(?:false|0))\w++=[\"']?[\w.-]"
-    r"|--(?:failed|state[ =]failed)(?!\S))"
+    r"|--(?:failed|state[ =]failed)(?!\S)|(?:--(?:tag|host|path|pattern|match|prefix|selector|before)[ =]|keys )[\"']?(?!\*[\"'\s])\S"
+    r"|-[zxofrsy](?!\S)(?<=exiqgrep -[zxofrsy]))"
 )
 SEARCHES: Final = word_set("grep egrep fgrep zgrep rg ag ack")
 PICKS: Final = word_set("fzf sk peco")
@@ -41,5 +44,5 @@ ALTERNATIVE: Final = re.compile(r"\\?\||\n")
 LITERAL: Final = re.compile(r"\w[\w-]+")
 # Every line of a list may have it.
 IN_EVERY_LINE: Final = re.compile(
-    KIND.pattern + r"|ids?|names?|local|running|active|deployed|true|status"
+    KIND.pattern + r"|[a-z]?ids?|[a-z]*names?|dn|mail|local|running|active|deployed|true|status"
 )

@@ -25,7 +25,10 @@ REMOTE_BRANCHES: Final = Refusal(
 )
 _DEFENCES: Final = (
     r"(?:apparmor|auditd|firewalld|ufw|fail2ban|iptables|nftables|selinux\S*|crowdsec|clamav\S*|falco|ossec\S*"
-    r"|wazuh\S*|sshguard|sshd?|dropbear|NetworkManager|networking|osquery\S*|systemd-\S+|dbus\S*|polkit\S*|getty\S*|gdm|lightdm|rsyslog|syslog\S*|aide\S*|chronyd?|ntpd?)(?:\.service)?"
+    r"|wazuh\S*|sshguard|sshd?|dropbear|NetworkManager|networking|osquery\S*|systemd-\S+|dbus\S*|polkit\S*|getty\S*|gdm|lightdm|rsyslog|syslog\S*|aide\S*|chronyd?|ntpd?"
+    # Sensors and scanners of those who look after the machine.
+    r"|falcon-sensor|sentinel\S*|mdatp|cb(?:agentd|daemon|defense)|ds_agent|xagt|traps_pmd|nessus\S*|qualys\S*|usbguard"
+    r"|elastic-agent|auditbeat|tripwire|snort|suricata|zeek|samhain|rkhunter|sophos\S*|esets?|mcafee\S*|cylance\S*)(?:\.service)?"
 )
 _FILTER: Final = re.compile(
     r".* (?:-F|-X|-P|-D|--flush|--policy|--delete-chain|--delete)(?: .*)?"
@@ -80,6 +83,50 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
             (re.compile(rf".* (?:stop|disable|mask|kill)\b.* {_DEFENCES}(?: .*)?"), _NETWORK),
             (re.compile(rf".* {_DEFENCES} stop"), _NETWORK),
             (re.compile(r".* (?:kill|stop|disable|mask) (?:.* )?\*(?: .*)?"), _KERNEL),
+        ),
+    ),
+    # The tools of such services.
+    **dict.fromkeys(
+        (
+            *("fail2ban-client", "falconctl", "sentinelctl", "mdatp", "wazuh-control", "ossec-control"),
+            *("cscli", "usbguard", "osqueryctl", "elastic-agent", "auditbeat", "crowdsec", "sophosctl"),
+        ),
+        (
+            (
+                re.compile(
+                    r".* (?:stop|disable|off|unload|uninstall|unprotect|shutdown|unban --all|rule-clear)(?: .*|$)"
+                    r"|.* set-parameter ImplicitPolicyTarget allow|.* config .*(?:disabled|false|off)(?: .*|$)"
+                ),
+                _NETWORK,
+            ),
+        ),
+    ),
+    # Without rules everybody is let in, or nobody.
+    **dict.fromkeys(
+        ("iptables-restore", "ip6tables-restore", "ebtables-restore", "arptables-restore"),
+        ((re.compile(r".* /dev/null"), _NETWORK),),
+    ),
+    **dict.fromkeys(
+        ("x11vnc", "x0vncserver", "vncserver", "wayvnc"),
+        (
+            (
+                re.compile(
+                    r"(?!.* -localhost).* (?:-nopw|-SecurityTypes[ =]None|--SecurityTypes[ =]None)(?: .*|$)"
+                ),
+                _NETWORK,
+            ),
+        ),
+    ),
+    **dict.fromkeys(
+        ("fwupdmgr", "fwupdtool", "nvmupdate64e", "mstflint", "flint", "fw_update"),
+        (
+            (
+                re.compile(
+                    r"fwup\w+ (?:install|downgrade|install-blob|reinstall) (?=(?:.* )?--(?:force|allow-\w+)).*"
+                    r"|(?:mst)?flint .* (?:-y|burn|b)(?: .*|$)"
+                ),
+                DISK,
+            ),
         ),
     ),
     "chsh": ((re.compile(r".*/(?:false|nologin)(?: .*)?"), ACCOUNTS),),
@@ -234,6 +281,8 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
             re.compile(
                 r"(?i)git (?:.* )?config (?=.*--(?:global|system)\b)(?:.* )?(?:core|init|alias|credential|diff|gpg)\.\S+"
                 r" !?/(?:tmp|var/tmp|dev/shm)/.*"
+                # Nothing of the machine checks any more with whom it talks.
+                r"|git (?:.* )?config (?=.*--system\b).*http\.(?:\S+\.)?sslverify (?:false|0|no|off)"
                 # It is told every password.
                 r"|git (?:.* )?credential\.(?:\S+\.)?helper[ =].*\b(?:curl|wget|nc|ncat|socat|netcat)\b.*"
             ),

@@ -20,7 +20,7 @@ FOUND: Final = "<found>"
 LISTED: Final = "<listed>"
 # The name of a resource that is meant to be deleted again, or of this machine.
 TRIAL: Final = re.compile(
-    r"(?i)(?:^|[\W_])(?:tests?|testing|dev|develop\w*|tmp|temp|ci|local\w*|127\.0\.0\.1|sandbox|demo|(?<!\.)examples?"
+    r"(?i)(?:^|[\W_])(?:tests?|testing|dev|develop\w*|tmp|temp|ci|local\w*|127\.0\.0\.1|sandbox|demo|(?<!\.)examples?(?!\.(?:com|org|net)\b)"
     r"|scratch|preview|feature|staging|playground|minikube|pr-?\d+)(?:[\W_\d]|$)"
 )
 IN_USE: Final = re.compile(r"(?i)(?:^|[\W_])prod(?:uction)?(?:[\W_\d]|$)")
@@ -40,11 +40,11 @@ FLAGS: Final = re.compile(
 )
 VERB: Final = re.compile(
     r"(?i)(?=[\w.:-]+\Z)(?:[\w.]+[:-])*(?:delete|destroy|terminate|purge|remove|rm|rb|del|drop|reset|uninstall|un|down|nuke|wipe"
-    r"|erase|prune|stop|flushall|flushdb|disable|unregister)(?:vm|medium)?(?:[:_-][\w.:-]+)?"
+    r"|erase|prune|stop|flushall|flushdb|disable|unregister|forget|expire|abandon|unlink|-?Mrm)(?:vm|medium)?(?:[:_-][\w.:-]+)?"
 )
 _UNASKED: Final = r"(?=.*(?: -q| -y| --quiet| --yes| --force| -f| --auto-approve| -auto-approve| --confirm| --\S*non-interactive)\b)"
 _HOLDERS: Final = (
-    r"(?:accounts?|users?|recovery-points?|organi[sz]ations?|projects?|subscriptions?|groups?|resource-groups?|tenants?|clusters?"
+    r"(?:accounts?|users?|compartments?|tenanc(?:y|ies)|folders?|recovery-points?|organi[sz]ations?|projects?|subscriptions?|groups?|resource-groups?|tenants?|clusters?"
     r"|databases?|db-[\w-]+|tables?|keyspaces?|buckets?|stacks?|stack-set|vaults?|keyvaults?"
     r"|volumes?|pools?|datasets?|domains?|zones?|hosted-zones?|managed-zones?|sites?|apps?|addons?|applications?|repos?"
     r"|repositor(?:y|ies)|droplets?|servers?|linodes?|environments?|file-systems?|user-pools?|vpcs?"
@@ -127,7 +127,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         (
             r".* delete (?:.* )?(?:ns|namespaces?|projects?|nodes?|pv|crds?)[ /].*",
             r".* delete (?:.* )?(?:-n|--namespace)[ =]?kube-system\b.*|.* (?:-n|--namespace)[ =]?kube-system (?:.* )?delete .*",
-            r"(?=.* --all\b).* delete (?:.* )?(?:\S+,)?(?:pvcs?|persistentvolumeclaims?|all|secrets?|deploy\w*|sts|statefulsets?)\b.*",
+            r"(?=.* --all\b).* delete (?:.* )?(?:\S+,)?(?:pvcs?|persistentvolumeclaims?|all|secrets?|deploy\w*|sts|statefulsets?|managed|composite|claim)\b.*",
             r"(?=.* delete )(?=.* --all\b).* (?:-A|--all-namespaces)\b.*",
             rf".* delete (?:-\S+ )*{FOUND}.*",
             r".* drain (?=.*--force)(?:.* )?(?:--all|-l|--selector)\b.*",
@@ -185,7 +185,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("redis-cli", "valkey-cli", "keydb-cli"),
         (
-            r"(?=.* (?:-h|-u|--uri) ).* flushall(?: .*|$)",
+            r"(?=.* (?:-h|-u|--uri) ).* (?:flushall(?: .*|$)|(?:del|unlink) (?:.* )?<listed>)",
             r".* (?:debug segfault|shutdown)(?: .*|$)",
         ),
     ),
@@ -202,6 +202,8 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("curl", "http", "xh"),
         (
+            # Every document of an index.
+            r"(?=.*/_delete_by_query\b).*\"match_all\".*",
             r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?:://[^/ ]+|:9200|elastic\S*|opensearch\S*)/(?:_all|\*)[\"']?(?: .*|$)",
             # One index of a search engine.
             r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?::9200|elastic\S*|opensearch\S*)/[\w.*-]+(?: .*|$)",
@@ -257,6 +259,8 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
         (
             r".* delete (?!(?:-\S+ )*(?:pods?|po|jobs?|replicasets?|rs|events?|leases?)[ /]).*",
             r".* replace (?=.*--force).*",
+            # Nothing is deleted, and nothing is served.
+            r".* scale (?=.*--replicas[ =]0\b).*",
         ),
     ),
     "helm": (r".* (?:uninstall|delete|un|del) .*",),
@@ -271,8 +275,8 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Words that empty or rebuild what a program keeps; refused where production is named.
 RESETS: Final = re.compile(
-    r"(?i)(?:db|database|migrate|migrations?|schema|orm|doctrine|ecto|data|doctrine:\w+|prisma)[:_.-](?>(?:[\w:.-]*?[:_.-])??"
-    r"(?:drop|reset|wipe|fresh|purge|truncate|refresh|nuke|flush|clean|destroy))\S*|flush|reset[_-]?(?:db|database|schema|all)"
+    r"(?i)(?:db|database|sql|metadata|migrate|migrations?|schema|orm|doctrine|ecto|data|doctrine:\w+|prisma)[:_.-](?>(?:[\w:.-]*?[:_.-])??"
+    r"(?:drop|reset|wipe|fresh|purge|truncate|refresh|nuke|flush|clean|clear|destroy))\S*|flush|reset[_-]?(?:db|database|schema|all)"
     r"|drop[_-]?(?:db|database|all|tables?|schema)?|truncate|wipe|purge|nuke|destroy(?:[_:-]\w+)?|delete[_-]all|tear-?down|erase"
     r"|flyway:clean|downgrade:base|migrate:zero|--(?:force-)?reset|(?:\w[\w-]*[:_-])?delete|.*\.all\(\)\.delete\(.*"
     r"|.*\.(?:delete_all|destroy_all|truncate(?:_all)?|deleteMany|dropDatabase|drop_all|drop_database)\b.*"
@@ -352,10 +356,6 @@ SQL_CLIENTS: Final = word_set("""
 SHARED_CLIENTS: Final = word_set("""
     cqlsh clickhouse-client snowsql snow bq trino presto impala-shell hive beeline vsql
 """)
-# Literals and comments of SQL: what they say is not done.
-# `tag` begins a literal that ends with the same tag. A comment without an end ends with the text.
-SQL_DATA: Final = re.compile(r"'[^']*+'|(?P<tag>\$\w*+\$)|--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
-SQL_TAG: Final = re.compile(r"(?=(?P<tag>\$\w*+\$))")
 # At the beginning of a statement, or of an argument that has it attached to an option.
 _STATEMENT: Final = r"(?is)(?:^|[;\n{(\"]|^-\w|^--[\w-]++=)[^\S\n]*+"
 DROPS: Final = re.compile(
@@ -368,7 +368,9 @@ DROPS: Final = re.compile(
 # Whole tables of a database that is in use.
 EMPTIES: Final = re.compile(
     _STATEMENT
-    + r"(?:drop\s++table|truncate(?:\s++table)?\s++\w|delete\s++from\s++[\w.`\"]++\s*+(?:where\s++(?:1\s*+=\s*+1|true|1)\s*+)?(?:;|$))"
+    + r"(?:drop\s++table|truncate(?:\s++table)?\s++\w|delete\s++from\s++[\w.`\"]++\s*+(?:where\s++(?:1\s*+=\s*+1|true|1)\s*+)?(?:;|$)"
+    # A column of every row.
+    r"|update\s++[\w.`\"]++\s++set\s++[\w.`\"]++\s*+=\s*+(?:null|''|default)\s*+(?:;|$))"
 )
 # Options of such clients whose value is neither a place nor a name.
 SQL_VALUES: Final = frozenset(("-U", "-u", "-c", "-e", "-f", "-o", "-P", "-Q", "-q", "-E"))
@@ -376,3 +378,25 @@ SQL_VALUES: Final = frozenset(("-U", "-u", "-c", "-e", "-f", "-o", "-P", "-Q", "
 PROGRAMS: Final = LOSSES.keys() | LOSSES_IN_USE.keys() | SQL_CLIENTS
 # They, too, send SQL: `wrangler d1 execute db --command 'drop table x'`.
 SENDS_SQL: Final = SQL_CLIENTS | data_stores.CONTROLLERS - FORGES
+# They take commands on standard input, one in each line.
+CONSOLES: Final = word_set("""
+    redis-cli valkey-cli keydb-cli bconsole kadmin kadmin.local virsh zkCli.sh cyradm govc xe hbase ipmitool
+    samba-tool nomad consul etcdctl rabbitmqadmin vboxmanage VBoxManage storcli storcli64 pdnsutil
+""")
+# An answer that is given before the question.
+ANSWER: Final = re.compile(r"(?i)\s*(?:y|yes|delete|destroy|confirm|ok)\s*")
+# What they list is all that they keep.
+EMPTIED_BY_LISTS: Final = word_set("""
+    restic borg kopia rustic ipa samba-tool exim velero duplicity snapper barman wal-g xe virsh govc VBoxManage
+    ceph rbd rados pdnsutil rabbitmqctl kafka-topics kafka-topics.sh doveadm p4 vim-cmd multipass limactl
+""")
+# A database on another machine by its address.
+REMOTE_DATABASE: Final = re.compile(
+    r"(?i)(?:.*=)?(?:jdbc:)?(?:postgres(?:ql)?|mysql|mariadb|sqlserver|oracle|mongodb(?:\+srv)?|redis|cockroachdb|db2)[\w+:]*:"
+    r"(?:thin:)?/?/?@?(?:[^@/\s]*@)?(?!localhost|127\.)[\w-]+(?:\.[\w-]+)+(?:[:/].*)?"
+)
+# A site that is served from the machine.
+SERVED_SITE: Final = re.compile(r"(?:--?[\w-]+=)?/(?:var/www|srv|usr/share/nginx)/.+")
+EMPTIES_DATABASE: Final = re.compile(
+    r"(?i)(?:db|database|sql|schema|migrate|drop)[:_-](?:drop|reset|wipe|fresh|purge|truncate|destroy|clean|all)(?:[:_-].*)?"
+)

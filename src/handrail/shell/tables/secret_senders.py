@@ -42,10 +42,10 @@ PRINTS_SECRETS: Final = re.compile(
     r"|gcloud auth (?:application-default )?print-.*token.*|gcloud secrets versions access.*"
     r"|az account get-access-token.*|az keyvault secret show.*|(?:kubectl|oc) (?:.* )?(?:get|describe) (?:.* )?secrets?\b.*"
     r"|vault (?:kv get|read|print token|token lookup).*|(?:pass|gopass)(?: show)? .*|op (?:read|item get|document get).*"
-    r"|bw (?:get|list|export).*|lpass show.*|security (?:find-\S+-password|dump-keychain).*|secret-tool lookup.*"
-    r"|keyring get.*|gpg2? .*--export-sec.*|git credential fill.*|heroku config.*|doppler secrets.*"
+    r"|bw (?:get|list|export).*|lpass show.*|security (?:find-\S+-password|dump-keychain).*|secret-tool (?:lookup|search).*"
+    r"|keyring get.*|kwallet-query .*(?:-r|--read-password).*|gnome-keyring-daemon .*|gpg2? .*--export-sec.*|git credential fill.*|heroku config.*|doppler secrets.*"
     r"|chamber (?:read|export).*|sops (?:-d|--decrypt|decrypt).*|ansible-vault (?:view|decrypt).*|age (?:-d|--decrypt).*"
-    r"|docker-credential-\S+ get.*|rclone config show.*|history(?: .*)?|fc -l.*|env|printenv(?: (?:AWS_(?:SECRET_ACCESS_KEY|SESSION_TOKEN)|\w+_PRIVATE_KEY))?|export(?: -p)?|set|declare -[px]"
+    r"|docker-credential-\S+ get.*|rclone config show.*|history(?: .*)?|fc -l.*|env|printenv(?: (?:AWS_(?:SECRET_ACCESS_KEY|SESSION_TOKEN)|\w+_PRIVATE_KEY))?|export(?: -p)?|set|(?:declare|typeset) -[px]+|compgen -[ve]"
 )
 # A token in the value of such an option proves who is asking.
 PROOF: Final = re.compile(
@@ -54,9 +54,20 @@ PROOF: Final = re.compile(
 TOKEN_HEADER: Final = re.compile(
     r"(?i)(?:--header=)?[\"']?(?:--header=)?(?:authorization|private-token):"
 )
+# A header that is there to prove who asks; any other one carries data.
+PROVING_HEADER: Final = re.compile(
+    r"(?i)[\"']?(?:--header=)?[\"']?(?:[\w-]*(?:auth|token|key|secret|credential|passw|session|cookie|bearer|signature)[\w-]*:|\$|@)"
+)
+HEADER_OPTION: Final = re.compile(r"-\w*H|--header")
+# Where a cloud gives a machine its credentials.
+METADATA: Final = re.compile(
+    r"(?i)(?:https?://)?(?:169\.254\.169\.254|169\.254\.170\.2|100\.100\.100\.200|\[fd00:ec2::254\]|metadata\.google\.internal"
+    r"|metadata\.azure\.\w+)(?::\d+)?/.*",
+    re.DOTALL,
+)
 # The machine itself.
 THIS_MACHINE: Final = re.compile(
-    r"(?i)(?:https?://)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?(?:[/?#].*)?", re.DOTALL
+    r"(?i)(?:https?://)?(?:localhost|169\.254(?:\.\d{1,3}){2}|100\.100\.100\.200|metadata\.google\.internal|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?(?:[/?#].*)?", re.DOTALL
 )
 # Options that may lead to another machine, wherever the address points.
 DETOUR: Final = re.compile(
