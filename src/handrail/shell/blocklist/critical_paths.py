@@ -114,9 +114,9 @@ class CriticalPaths:
         """
         for parts in self._ways(field, cwd, follow=False):
             rest = parts[:-1] if len(parts) == 2 and is_wildcard(parts[1]) else parts
-            if len(rest) == 1 and not _computed(rest[0]) and "." not in rest[0]:
-                if rest[0] not in places.SCRATCH and not self._inside(rest):
-                    return True
+            named = len(rest) == 1 and not _computed(rest[0]) and "." not in rest[0]
+            if named and rest[0] not in places.SCRATCH and not self._inside(rest):
+                return True
         return False
 
     def irreplaceable(self, field: str, cwd: str | None) -> str | None:
@@ -125,6 +125,12 @@ class CriticalPaths:
         if what is None and (self.is_private_key(field, cwd) or self.is_top_directory(field, cwd)):
             what = plain_text(field)
         return what
+
+    def is_site(self, field: str, cwd: str | None) -> bool:
+        """Whether the path is a directory that a server shows: a deployment fills it again."""
+        return any(
+            tuple(parts[:-1]) in places.SITES for parts in self._ways(field, cwd, follow=False)
+        )
 
     def keeps_backups(self, field: str, cwd: str | None) -> bool:
         """Whether the path is where backups of the machine are kept, or below it."""

@@ -12,7 +12,7 @@ from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.critical_paths import is_wildcard
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
-from handrail.shell.expand import plain_text, printed_field
+from handrail.shell.expand import UNKNOWN, plain_text, printed_field
 from handrail.shell.tables.word_list import word_set
 
 _DELETERS: Final = word_set("""
@@ -29,6 +29,9 @@ _DELETING_VERBS: Final = {
     "kioclient": frozenset(("remove",)),
     "kioclient5": frozenset(("remove",)),
 }
+_NONE: Final[frozenset[str]] = frozenset()
+# Their first operand says how files are renamed.
+_RENAMERS: Final = frozenset(("rename", "prename", "perl-rename", "mmv", "vidir"))
 # What find may run on each file that leaves nothing of it.
 _RUIN: Final = _DELETERS | {"mv", "dd", "truncate", "chmod", "chown", "chgrp", "tee", "cp"}
 # What git does to a whole work tree, if it is forced.
@@ -46,6 +49,10 @@ _LISTERS: Final = frozenset(("locate", "plocate", "mlocate", "tree", "du"))
 # A redirect to the file that was found.
 _EMPTIES: Final = re.compile(r"(?<![0-9&>])>\|?\s*[\"']?(?:\$|\{\})")
 _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
+# A directory with nothing in it, by its name or since it was just made.
+_EMPTY_SOURCE: Final = re.compile(
+    rf"(?:.*/)?(?:empty\w*|null|void|nothing|blank|e)/?|{UNKNOWN}/?|/tmp/tmp\.simulated/?"
+)
 _NEGATIONS: Final = ("!", "-not")
 # Filters by age or size; without one a search for a kind of file finds all that is worth keeping.
 _BY_AGE: Final = word_set("""
@@ -58,7 +65,9 @@ _ENCRYPTS: Final = re.compile(
 # They overwrite a file from its beginning, or cut it off.
 _BLANKS: Final = frozenset(("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"))
 _OVERWRITES: Final = (">", ">|", "&>")
-_PRINTS_NOTHING: Final = re.compile(r"|:|true|false|cat /dev/null|echo -n|echo|printf ?|printf %s ?")
+_PRINTS_NOTHING: Final = re.compile(
+    r"|:|true|false|cat /dev/null|echo -n|echo|printf ?|printf %s ?"
+)
 
 
 def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
@@ -71,15 +80,13 @@ def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reas
         yield from _gone(call, command, _sources(call))
     elif call.name in ("truncate", "dd", "tee", "sponge"):
         yield from _blanked(call, command)
-    elif call.name in ("rename", "prename", "perl-rename", "mmv", "vidir"):
-        yield from _gone(call, command, call.operands[1:])
     elif call.name in ("find", "gfind", "fd", "fdfind"):
         yield from _found(call, command)
     elif call.name == "rsync":
         yield from _synced(call, command)
     elif call.name in ("tar", "gtar", "bsdtar", "zip", "7z", "git"):
         yield from _gone(call, command, _swept(call))
-    elif call.name in _DELETING_VERBS and _DELETING_VERBS[call.name].intersection(
+    elif call.name in _RENAMERS or not _DELETING_VERBS.get(call.name, _NONE).isdisjoint(
         call.operands[:1]
     ):
         yield from _gone(call, command, call.operands[1:])
@@ -245,7 +252,11 @@ def _ruinous(command: str) -> bool:
 
 
 def _synced(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    yield from _gone(call, command, replaced_tree(call))
+    nothing = any(map(_EMPTY_SOURCE.fullmatch, map(plain_text, call.operands[:-1])))
+    replaced = replaced_tree(call)
+    # A deployment replaces a site by its next version.
+    if nothing or not any(command.critical_paths.is_site(one, call.cwd) for one in replaced):
+        yield from _gone(call, command, replaced)
     if not call.is_dry_run and call.has_option("", "remove-source-files"):
         yield from _gone(call, command, call.operands[:-1])
 

@@ -34,6 +34,7 @@ _TESTS: Final = word_set("""
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -samefile
 """)
 _ACTIONS: Final = frozenset(("-delete", "-exec", "-execdir", "-ok", "-okdir"))
+_NARROWING: Final = frozenset(("-name", "-iname", "-mtime", "-size", "-empty"))
 _PRINTS: Final = frozenset(("-print", "-print0", "-printf", "-ls"))
 _FIND: Final = ("find", "gfind")
 _FD: Final = ("fd", "fdfind")
@@ -150,7 +151,7 @@ def _deletes_repository(call: ProgramCall, command: ExpandedCommand) -> bool:
     starts = search_starts(call)
     if _finds_repository(call) and not _starts_deeper(call):
         return any(places.is_root(one, call.cwd) for one in starts)
-    narrowed = any(one in ("-name", "-iname", "-mtime", "-size") for one in call.arguments)
+    narrowed = any(one in _NARROWING for one in call.arguments)
     return not narrowed and any(places.is_repository(one, call.cwd) for one in starts)
 
 

@@ -194,14 +194,14 @@ def _simulated_reasons(
     simulator: CommandSimulator, where: ExecutionContext, user_blocked: Sequence[str]
 ) -> Iterator[Reason]:
     """Reasons to refuse what the command does with the values that its words get."""
-    for source in simulator.remote:
+    for source in simulator.findings.remote:
         yield Reason(f"{messages.RUNS_DOWNLOAD}; {messages.DOWNLOAD_FIRST}", source)
-    yield from simulator.loops
-    for source in simulator.fork_bombs:
+    yield from simulator.findings.loops
+    for source in simulator.findings.fork_bombs:
         yield Reason(f"{messages.FORK_BOMB}; {messages.START_A_FEW}", source)
     look = partial(_fallback_reasons, where=where, user_blocked=user_blocked, depth=1)
     places = CriticalPaths(where)
-    for code, source in simulator.codes:
+    for code, source in simulator.findings.codes:
         found = find_code_damage(code, source, places, where.cwd, look)
         yield from (Reason(what, source) for what in found)
     flat = FlatCommand(tuple(simulator.invocations))

@@ -26,7 +26,9 @@ _ESSENTIAL: Final = word_set("""
     python3 python3-minimal perl-base grub-pc grub2 network-manager linux-image-generic linux-image-amd64
 """)
 # The kernel under any of its names.
-_KERNEL: Final = re.compile(r"(?:linux-(?:image|kernel|generic|lts|zen|hardened|virtual)|kernel)(?:-(?!headers|doc|source|devel|tools)[\w.+-]+)?")
+_KERNEL: Final = re.compile(
+    r"(?:linux-(?:image|kernel|generic|lts|zen|hardened|virtual)|kernel)(?:-(?!headers|doc|source|devel|tools)[\w.+-]+)?"
+)
 # They print what is installed.
 _EVERY_PACKAGE: Final = re.compile(
     r"(?:pacman|yay|paru) -Qq?e?q?|dpkg (?:-l|--list|--get-selections)|dpkg-query .*|rpm -qa?.*|apt list --installed|apk info"

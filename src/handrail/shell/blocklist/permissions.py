@@ -13,7 +13,9 @@ from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import ACCOUNTS
 
-_CHANGERS: Final = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chflags", "gchmod", "chcon"))
+_CHANGERS: Final = frozenset(
+    ("chmod", "chown", "chgrp", "setfacl", "chattr", "chflags", "gchmod", "chcon")
+)
 _EVERYBODY: Final = re.compile(r"0*[0246]?777|(?:a|ugo|augo|ugoa)?[+=]rwx")
 _SET_ID: Final = re.compile(r"0*[2467][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxXst]*")
 

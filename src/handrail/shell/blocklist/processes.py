@@ -40,7 +40,9 @@ _KILLS: Final = frozenset(("9", "KILL", "SIGKILL"))
 # They print without end if their arguments match.
 _ENDLESS: Final[Mapping[str, re.Pattern[str]]] = {
     "yes": re.compile(r"yes(?: .*)?", re.DOTALL),
-    "shuf": re.compile(r"(?!.* (?:-\w*n|--head-count))shuf .*(?:-\w*r|--repeat)(?: .*|$)", re.DOTALL),
+    "shuf": re.compile(
+        r"(?!.* (?:-\w*n|--head-count))shuf .*(?:-\w*r|--repeat)(?: .*|$)", re.DOTALL
+    ),
     "seq": re.compile(r"seq (?:.* )?(?:[+]?inf\w*|\d{11,}|\d[eE]\d\d+)", re.IGNORECASE),
     "jot": re.compile(r"jot (?:-\S+ )*0(?: .*|$)"),
 }
@@ -79,9 +81,8 @@ _BOMB: Final = (messages.FORK_BOMB, messages.START_A_FEW)
 def find_process_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse a kill or shutdown."""
     verbs = POWER_VERBS.get(call.name, frozenset())
-    if not call.in_workspace and not verbs.isdisjoint(map(plain_text, call.arguments)):
-        yield call.reason(*POWER)
-    elif _stops_fleet(call):
+    stops = not call.in_workspace and not verbs.isdisjoint(map(plain_text, call.arguments))
+    if stops or _stops_fleet(call):
         yield call.reason(*POWER)
     elif _mines(call):
         yield call.reason(messages.MINES, messages.ASK_THE_USER)

@@ -7,13 +7,14 @@ command, decide whether it is a trial or in production.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.analyze.narrowed_lists import MOST_STAGES, are_narrowed, feeding_stages
+from handrail.shell.analyze.resource_names import ResourceNames
 from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources, wrapping_invocations
 from handrail.shell.blocklist.interpreters import interpreter_language
@@ -21,7 +22,7 @@ from handrail.shell.blocklist.passed_texts import input_texts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.languages.sql import without_literals
-from handrail.shell.tables import listings, remote_loss
+from handrail.shell.tables import data_stores, listings, remote_loss
 from handrail.shell.tables.catastrophes import SHELLS
 from handrail.shell.tables.refused_uses import CLOUD, REMOTE_BRANCHES
 from handrail.shell.tables.text_arguments import takes_text_as_data
@@ -68,14 +69,8 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
         if everything or _resets_production(call, command):
             yield call.reason(*CLOUD)
         return
-    words = _placed(call)
-    if call.invocation.extra_arguments:
-        words += [remote_loss.FOUND, remote_loss.LISTED]
-    if _is_told_yes(call, command):
-        words.append("--yes")
-    if any(remote_loss.FOUND in one for one in words) and _is_given_some(call, command):
-        words = [_SOME.get(one, one) for one in words]
-    names = _ResourceNames.among(words, naming=_naming_options(call))
+    words = _told_words(call, command)
+    names = ResourceNames.among(words, naming=_naming_options(call))
     in_use = names.in_use or _sets_production(call, command)
     elsewhere = _runs_elsewhere(call, command) or (
         call.name in remote_loss.ADDRESSED and any(map(_DOMAIN_ADDRESS.match, words))
@@ -89,14 +84,25 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
     spellings |= {f"{call.name} {one}" for one in _console_lines(call, command)}
     patterns = (*refused, *further)
     if any(re.fullmatch(one, text, _ANY_LINE) for one in patterns for text in spellings) or (
-        _resets_production(call, command)
-        or _deletes_each(call, command)
+        _resets_production(call, command) or _deletes_each(call, command)
     ):
         yield call.reason(*_repository_loss(call))
     elif _empties_storage(call, command) and not names.are_trials:
         yield call.reason(*CLOUD)
     elif sends_sql:
         yield from _find_dropped(call, command)
+
+
+def _told_words(call: ProgramCall, command: ExpandedCommand) -> list[str]:
+    """The arguments, with what other commands list and answer for them."""
+    words = _placed(call)
+    if call.invocation.extra_arguments:
+        words += [remote_loss.FOUND, remote_loss.LISTED]
+    if _is_told_yes(call, command):
+        words.append("--yes")
+    if any(remote_loss.FOUND in one for one in words) and _is_given_some(call, command):
+        words = [_SOME.get(one, one) for one in words]
+    return words
 
 
 def _repository_loss(call: ProgramCall) -> tuple[str, str]:
@@ -163,7 +169,7 @@ def _given_texts(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
 
 def _console_lines(call: ProgramCall, command: ExpandedCommand) -> list[str]:
     """The commands that a program reads which takes them on standard input, too."""
-    if call.name not in remote_loss.CONSOLES:
+    if call.name not in data_stores.CONSOLES:
         return []
     lines = "\n".join(_given_texts(call, command)).splitlines()
     options = " ".join(one for one in _argument_texts(call) if " " not in one)[:_LONGEST_WORD]
@@ -260,17 +266,19 @@ def _deletes_each(call: ProgramCall, command: ExpandedCommand) -> bool:
     list (`todo list | xargs todo rm`) are asked about, and so is what can be installed again.
     """
     forge = call.name in remote_loss.FORGES
-    keeps = call.name in remote_loss.PROGRAMS and not forge
     if not call.invocation.extra_arguments or (takes_text_as_data(call.name) and not forge):
         return False
     words = _argument_texts(call)
     if call.name in listings.INSTALLED_HERE or not any(map(remote_loss.VERB.fullmatch, words)):
         return False
-    if keeps and call.name not in remote_loss.EMPTIED_BY_LISTS:
+    if forge:
+        counts = remote_loss.KEPT_A_WHILE.isdisjoint(words)
+    elif call.name in remote_loss.PROGRAMS:
+        counts = call.name in data_stores.EMPTIED_BY_LISTS
+    else:
+        counts = _ends_services(call, words)
+    if not counts:
         return False
-    if not remote_loss.KEPT_A_WHILE.isdisjoint(words) if forge else not _ends_services(call, words):
-        if not keeps:
-            return False
     among = command.flat.invocations[:MOST_STAGES]
     pipe = feeding_stages(input_sources(call.invocation, command.flat.invocations))
     lists = [one for one in pipe if _lists_own(call, one)] or [
@@ -316,60 +324,11 @@ def _is_given_some(call: ProgramCall, command: ExpandedCommand) -> bool:
     return bool(starts) and are_narrowed(starts, inside)
 
 
-class _ResourceNames(NamedTuple):
-    """What a command names: the things it deletes, and where they are."""
-
-    things: Sequence[str]
-    places: Sequence[str]
-
-    @classmethod
-    def among(
-        cls,
-        words: Sequence[str],
-        valued: Set[str] = frozenset(),
-        naming: re.Pattern[str] = remote_loss.NAMING,
-    ) -> _ResourceNames:
-        """The names among the words.
-
-        The options in `valued` have a value that is no name, those of `naming` have a name.
-        """
-        things: list[str] = []
-        places: list[str] = []
-        before = ""
-        for word in words:
-            option, equals, value = word.partition("=")
-            if word.startswith("-"):
-                if equals and naming.fullmatch(option):
-                    places.append(value)
-                before = "" if equals else word
-                continue
-            if naming.fullmatch(before) and before not in valued:
-                places.append(word)
-            elif not before or (before not in valued and remote_loss.FLAGS.fullmatch(before)):
-                # What stands before the verb says which kind of thing it is.
-                things = [] if remote_loss.VERB.fullmatch(word) else [*things, word]
-            elif "://" in word:
-                places.append(word)
-            before = ""
-        return cls([one for one in things if not remote_loss.KIND.fullmatch(one)], places)
-
-    @property
-    def are_trials(self) -> bool:
-        """Whether everything that is deleted is a trial, or is part of one."""
-        trials = [bool(remote_loss.TRIAL.search(one)) for one in self.things]
-        return (bool(trials) and all(trials)) or any(map(remote_loss.TRIAL.search, self.places))
-
-    @property
-    def in_use(self) -> bool:
-        """Whether a name says that it is in production."""
-        return any(map(remote_loss.IN_USE.search, (*self.things, *self.places)))
-
-
 def _find_dropped(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse what a database client is told to drop."""
     given = call.arguments[:_MOST_WORDS]
     words = [plain_text(one).replace(UNKNOWN, remote_loss.FOUND) for one in given]
-    names = _ResourceNames.among([one for one in words if " " not in one], remote_loss.SQL_VALUES)
+    names = ResourceNames.among([one for one in words if " " not in one], remote_loss.SQL_VALUES)
     in_use = names.in_use or _sets_production(call, command)
     # Others use a database on another machine, unless its name says otherwise.
     elsewhere = any(map(_DOMAIN.fullmatch, names.places)) or _runs_elsewhere(call, command)

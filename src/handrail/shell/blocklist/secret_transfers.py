@@ -11,6 +11,7 @@ from typing import Final
 from handrail.core.commands import Reason
 from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.analyze.proofs import is_token, proving_words
 from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources, wrapping_invocations
 from handrail.shell.blocklist.passed_texts import input_texts
@@ -199,7 +200,7 @@ class _SecretTracker:
 
     def _receives(self, one: Invocation) -> bool:
         """Whether a key is in the words, on standard input, or in a here-string."""
-        proofs = _proofs(one)
+        proofs = proving_words(one)
         told = (word for word in one.words if word not in proofs)
         # What a wrapper reads is what its program reads: `timeout 5 nc host < key`.
         carriers = wrapping_invocations(one, self._command.flat.invocations)
@@ -207,7 +208,7 @@ class _SecretTracker:
         if any(map(self._secret_word, told)) or any(map(self._secret_input, redirects)):
             return True
         own, self._sends_own = self._sends_own, False
-        sent = any(self._secret_word(word) for word in proofs if not _is_token(word))
+        sent = any(self._secret_word(word) for word in proofs if not is_token(word))
         self._sends_own = own
         if sent:
             return True
@@ -312,39 +313,6 @@ def _searches_secrets(one: Invocation) -> bool:
     if program_basename(one.program or "") not in ("find", "gfind", "fd", "fdfind", "locate"):
         return False
     return any(is_sensitive(word.value, glob=True) for word in one.words[1:] if word.value)
-
-
-def _proofs(one: Invocation) -> list[Word]:
-    """The words that prove to a service who is asking."""
-    return [
-        word
-        for before, word in pairwise(one.words)
-        if (
-            secret_senders.PROOF.fullmatch(before.source)
-            and not _is_other_header(before.source, word.source)
-        )
-        or secret_senders.TOKEN_HEADER.match(word.source)
-    ]
-
-
-def _is_other_header(option: str, header: str) -> bool:
-    """Whether the value of an option is a header that proves nothing: it carries data."""
-    is_header = secret_senders.HEADER_OPTION.fullmatch(option) is not None
-    return is_header and secret_senders.PROVING_HEADER.match(header) is None
-
-
-def _is_token(word: Word) -> bool:
-    """Whether a word is only as secret as the token of a service that it contains."""
-    inner = [
-        simple
-        for part in word.parts
-        if isinstance(part, Substitution)
-        for simple in all_simple_commands(part.script)
-    ]
-    return all(
-        secret_senders.PRINTS_SECRETS.fullmatch(" ".join(one.value or "" for one in simple.words))
-        for simple in inner
-    )
 
 
 def _stays_here(call: ProgramCall) -> bool:

@@ -242,6 +242,16 @@ def all_statements(script: Script) -> Iterator[Statement]:
         waiting += reversed(list(_below(statement.command)))
 
 
+def chained_statements(chain: AndOrList) -> list[Statement]:
+    """The statements that `&&` and `||` join, in order, however many there are."""
+    found = [chain.second]
+    first = chain.first
+    while isinstance(first.command, AndOrList):
+        found.append(first.command.second)
+        first = first.command.first
+    return [first, *reversed(found)]
+
+
 def all_simple_commands(script: Script) -> Iterator[SimpleCommand]:
     """Every simple command of a script, except those in substitutions."""
     for statement in all_statements(script):

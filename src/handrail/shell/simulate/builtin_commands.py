@@ -163,7 +163,16 @@ def define_aliases(
             state.functions[name] = Statement(CommandGroup(script, subshell=False), value)
 
 
-def record_downloads(fields: Sequence[str], stdin: str | None, state: ShellState) -> None:
+def record_files(fields: Sequence[str], stdin: str | None, state: ShellState) -> None:
+    """Record the files and directories that a program downloads, links, moves or writes."""
+    _record_downloads(fields, stdin, state)
+    state.record_link(fields)
+    if posixpath.basename(fields[0]) == "tee" and stdin is not None:
+        for one in filter(lambda field: not field.startswith("-"), fields[1:]):
+            state.write(one, stdin)
+
+
+def _record_downloads(fields: Sequence[str], stdin: str | None, state: ShellState) -> None:
     """Record the file or the directory that a program brings from another machine."""
     copies = posixpath.basename(fields[0]) in _COPIERS
     target = _copied_file(fields[1:]) if copies else _downloaded_file(fields)
@@ -286,6 +295,12 @@ def argument_file(fields: Sequence[str]) -> str | None:
         if not one.startswith("-"):
             return None
     return None
+
+
+def argument_lines(given: str, *, one_by_one: bool) -> list[str]:
+    """What `xargs` reads, for one run each; all of it at once unless it is `one_by_one`."""
+    lines = given.replace("\0", "\n").split("\n") if one_by_one else [given.replace("\0", " ")]
+    return [one for one in lines if one.strip()]
 
 
 def entered_directory(fields: Sequence[str], state: ShellState) -> ShellState:

@@ -33,7 +33,9 @@ def executed_files(fields: Sequence[str], folder: str = "") -> Iterator[str]:
         yield from (posixpath.join(place, one) for place in (folder, *moved[:1]))
     options = code_files.CODE_OPTIONS.get(name)
     for one, after in pairwise([*arguments, ""]) if options is not None else ():
-        option, sign, value = re.split(r"([=:])", one, maxsplit=1) if _joined(one) else (one, "", "")
+        option, sign, value = (
+            re.split(r"([=:])", one, maxsplit=1) if _joined(one) else (one, "", "")
+        )
         if options is not None and options.fullmatch(option):
             yield from _SEPARATORS.split(value) if sign else (after, *_SEPARATORS.split(after))
     operands = [one for one in arguments if not one.startswith("-")]

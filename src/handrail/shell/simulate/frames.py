@@ -52,3 +52,19 @@ def make_invocation(
         background=frame.background,
         cwd=None if UNKNOWN in state.cwd else state.cwd,
     )
+
+
+def make_invocations(
+    fields: Sequence[str],
+    source: str,
+    redirects: Sequence[Redirect],
+    state: ShellState,
+    frame: SimulationFrame,
+) -> list[Invocation]:
+    """The invocation of a program as it is told, and with the paths that links of the command lead to."""
+    linked = state.linked_fields(fields[1:])
+    told = [fields] if linked is None else [fields, [fields[0], *linked]]
+    return [
+        make_invocation(tuple(map(concrete_word, one)), source, redirects, state, frame)
+        for one in told
+    ]

@@ -13,8 +13,14 @@ _ANSWERS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
     (re.compile(pattern), answer)
     for pattern, answer in (
         (r"git (?:.* )?rev-parse (?:.* )?--git-path (\S+)", r"{root}/.git/\1"),
-        (r"git (?:.* )?rev-parse (?:.* )?--(?:git|absolute-git|git-common)-?(?:common-)?dir.*", "{root}/.git"),
-        (r"git (?:.* )?rev-parse (?:.* )?--show-toplevel.*|(?:hg|jj) root|svn info .*wc-root.*", "{root}"),
+        (
+            r"git (?:.* )?rev-parse (?:.* )?--(?:git|absolute-git|git-common)-?(?:common-)?dir.*",
+            "{root}/.git",
+        ),
+        (
+            r"git (?:.* )?rev-parse (?:.* )?--show-toplevel.*|(?:hg|jj) root|svn info .*wc-root.*",
+            "{root}",
+        ),
         (r"git (?:.* )?rev-parse (?:.* )?--show-superproject-working-tree.*", "{root}"),
         (r"python[\d.]* (?:-\S+ )*-m site --user-site", "{home}/.local/lib/python3/site-packages"),
         (r"python[\d.]* (?:-\S+ )*-m site --user-base", "{home}/.local"),
@@ -26,10 +32,16 @@ _ANSWERS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"xdg-user-dir (?:DOCUMENTS|DOWNLOAD|MUSIC|PICTURES|VIDEOS)", "{home}/Documents"),
         (r"systemd-path user", "{home}"),
         (r"docker (?:system )?info .*DockerRootDir.*", "/var/lib/docker"),
-        (r"(?i)(?:psql|postgres) .*(?:show data_directory|-C data_directory).*", "/var/lib/postgresql/data"),
+        (
+            r"(?i)(?:psql|postgres) .*(?:show data_directory|-C data_directory).*",
+            "/var/lib/postgresql/data",
+        ),
         (r"(?i)(?:mysql|mariadb) .*@@datadir.*", "/var/lib/mysql"),
         (r"(?:findmnt|df) .*(?:TARGET|target).*", "/"),
-        (r"findmnt .*SOURCE.*|df .*--output=source.*|lsblk .*-\w*p\w*.*|blkid -o device.*", "/dev/sda1"),
+        (
+            r"findmnt .*SOURCE.*|df .*--output=source.*|lsblk .*-\w*p\w*.*|blkid -o device.*",
+            "/dev/sda1",
+        ),
         (r"lsblk .*-\w*n\w*.*", "sda"),
     )
 )

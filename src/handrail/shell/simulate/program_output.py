@@ -62,23 +62,23 @@ def _output(fields: Sequence[str], stdin: str | None, state: ShellState) -> str 
     name, arguments = fields[0].rpartition("/")[2], list(fields[1:])
     if fetches_text(name, arguments):
         return DOWNLOADED
-    if is_decoder(name, arguments):
-        return _decoded(name, arguments, stdin, state)
-    if name == "openssl" and arguments[:1] == ["s_client"]:
-        return DOWNLOADED
     answer = known_answer(fields, state)
-    if answer is not None:
-        return answer
-    program = _PROGRAMS.get(name)
-    if program is not None:
-        return program(arguments, stdin, state)
-    if name in _PRINTERS:
-        return _printed(name, arguments, state)
+    if answer is not None or is_decoder(name, arguments):
+        return answer or _decoded(name, arguments, stdin, state)
+    if name in _PROGRAMS:
+        return _PROGRAMS[name](arguments, stdin, state)
     if name in _FILTERS:
         return _passed_on(name, arguments, stdin, state)
-    if name in _UNPACKERS:
-        return stdin
-    return _printed_by_code(name, arguments)
+    return _printed(name, arguments, state) if name in _PRINTERS else _by_code(fields, stdin)
+
+
+def _by_code(fields: Sequence[str], stdin: str | None) -> str | None:
+    name = fields[0].rpartition("/")[2]
+    return stdin if name in _UNPACKERS else _printed_by_code(name, fields[1:])
+
+
+def _openssl(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    return DOWNLOADED if arguments[:1] == ["s_client"] else None
 
 
 def _printed_by_code(name: str, arguments: Sequence[str]) -> str | None:
@@ -341,6 +341,7 @@ def _same_path(arguments: Sequence[str], _: str | None, state: ShellState) -> st
 
 
 _PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None, ShellState], str | None]]] = {
+    "openssl": _openssl,
     "lsof": _open_files,
     "rev": _rev,
     "tr": _tr,

@@ -72,15 +72,10 @@ def _git_setting(text: str, aliases: dict[str, str]) -> Iterator[str]:
 
 
 def _git_subcommand(name: str, rest: Sequence[str], aliases: Mapping[str, str]) -> Iterator[str]:
-    for alias, value in aliases.items():
-        arguments = f" {quoted_command(rest)}" if alias == name and rest else ""
-        if value.startswith("!"):
-            yield value[1:] + arguments
-        elif alias == name:
-            yield f"git {value}{arguments}"
+    yield from _aliased(name, rest, aliases)
     if name == "push":
         yield from _configured_push(rest, aliases)
-    if name == "config":
+    elif name == "config":
         given = [one for one in rest if not one.startswith("-") and one != "set"]
         if len(given) > 1 and _GIT_KEYS.fullmatch(given[0]):
             yield given[1].removeprefix("!")
@@ -106,6 +101,16 @@ def _git_subcommand(name: str, rest: Sequence[str], aliases: Mapping[str, str]) 
             re.compile(r"-x|--exec|--extcmd|-O|--open-files-in-pager|--upload-pack|-u|--remote"),
         )
         yield from (one[2:] for one in rest if one.startswith("-O"))
+
+
+def _aliased(name: str, rest: Sequence[str], aliases: Mapping[str, str]) -> Iterator[str]:
+    """What a subcommand runs that is an alias: a shell text, or another subcommand."""
+    for alias, value in aliases.items():
+        arguments = f" {quoted_command(rest)}" if alias == name and rest else ""
+        if value.startswith("!"):
+            yield value[1:] + arguments
+        elif alias == name:
+            yield f"git {value}{arguments}"
 
 
 def _configured_push(rest: Sequence[str], settings: Mapping[str, str]) -> Iterator[str]:

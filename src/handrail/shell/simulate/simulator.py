@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from handrail.core.commands import ExecutionContext, Reason, UnreadableCommand
+from handrail.core.commands import ExecutionContext, UnreadableCommand
 from handrail.shell.analyze.invocation import Invocation, WrappedRun
 from handrail.shell.analyze.wrappers import unwrap
 from handrail.shell.blocklist.processes import find_endless_loops
@@ -27,20 +27,21 @@ from handrail.shell.parse.syntax import (
     SimpleCommand,
     Statement,
     Substitution,
+    chained_statements,
 )
 from handrail.shell.simulate import builtin_commands, shell_state
-from handrail.shell.simulate.builtin_commands import argument_file, fill_placeholder, is_placeholder
-from handrail.shell.simulate.carried_commands import commands_in_variables, startup_commands
-from handrail.shell.simulate.code_files import (
-    executed_files,
-    is_startup_code,
-    loaded_files,
-    read_files,
-    startup_texts,
+from handrail.shell.simulate.builtin_commands import (
+    argument_file,
+    argument_lines,
+    fill_placeholder,
+    is_placeholder,
 )
+from handrail.shell.simulate.carried_commands import commands_in_variables, startup_commands
+from handrail.shell.simulate.code_files import executed_files, read_files
 from handrail.shell.simulate.embedded_commands import embedded_commands
 from handrail.shell.simulate.expansion import StateExpansion, concrete_word
-from handrail.shell.simulate.frames import SimulationFrame, make_invocation
+from handrail.shell.simulate.findings import SimulationFindings
+from handrail.shell.simulate.frames import SimulationFrame, make_invocation, make_invocations
 from handrail.shell.simulate.program_output import guess_output
 from handrail.shell.simulate.repository_commands import with_settings
 from handrail.shell.simulate.shell_state import DOWNLOADED, InputText, ShellState
@@ -75,14 +76,7 @@ class CommandSimulator:
 
     def __init__(self, where: ExecutionContext, parse: Callable[[str], Script]) -> None:
         self.invocations: list[Invocation] = []
-        # The sources of what runs text from another machine.
-        self.remote: list[str] = []
-        # The sources of scripts that start themselves again and do not wait.
-        self.fork_bombs: list[str] = []
-        # Code of other languages that it runs from files, each with its source.
-        self.codes: list[tuple[str, str]] = []
-        # Loops without end in the texts that it runs.
-        self.loops: list[Reason] = []
+        self.findings = SimulationFindings()
         # The command does more than is followed.
         self.exhausted = False
         self._where = where
@@ -96,9 +90,8 @@ class CommandSimulator:
         state.variables.update(env)
         self.run_script(script, state, SimulationFrame())
         for path, content in list(state.files.items()):
-            code = is_startup_code(path)
-            self.codes += [(content, path)] if code else []
-            for text in (*startup_commands(path, content), *(startup_texts(content) if code else ())):
+            later = self.findings.start_later(path, content)
+            for text in (*startup_commands(path, content), *later):
                 self._text(text, path, state.fork(), SimulationFrame().inside("login"))
 
     def run_script(self, script: Script, state: ShellState, frame: SimulationFrame) -> str | None:
@@ -131,7 +124,8 @@ class CommandSimulator:
             case PipelineCommand(stages):
                 text = self._pipeline(stages, state, frame)
             case AndOrList() as chain:
-                text = self._chain(chain, state, frame)
+                links = chained_statements(chain)
+                text = _joined(self._statement(one, state, frame) for one in links)
             case CommandGroup(script, subshell):
                 text = self.run_script(script, state.fork() if subshell else state, frame)
             case CompoundCommand() as construct:
@@ -140,14 +134,6 @@ class CommandSimulator:
                 state.functions[name] = body
                 text = ""
         return shell_state.record_output(redirects, text, state)
-
-    def _chain(self, chain: AndOrList, state: ShellState, frame: SimulationFrame) -> str | None:
-        links = [chain.second]
-        first = chain.first
-        while isinstance(first.command, AndOrList):
-            links.append(first.command.second)
-            first = first.command.first
-        return _joined(self._statement(one, state, frame) for one in (first, *reversed(links)))
 
     def _pipeline(
         self, stages: Sequence[Statement], state: ShellState, frame: SimulationFrame
@@ -217,6 +203,10 @@ class CommandSimulator:
                 expansion.assign(assignment, own)
         fields = [] if command.declares else expansion.fields(command.words)
         if not fields:
+            assigned = {
+                one.name: "".join(own.values(one.name) or ()) for one in command.assignments
+            }
+            self.findings.load_files(assigned, source, own)
             if redirects:
                 self.invocations.append(make_invocation((), source, redirects, state, frame))
             return ""
@@ -241,14 +231,8 @@ class CommandSimulator:
         state, own = states
         words = tuple(map(concrete_word, fields))
         name = plain_text(fields[0])
-        self.invocations.append(make_invocation(words, source, redirects, state, frame))
-        linked = state.linked_fields(fields[1:])
-        if linked is not None:
-            behind = (words[0], *map(concrete_word, linked))
-            self.invocations.append(make_invocation(behind, source, redirects, state, frame))
-        self._run_files(loaded_files(variables), source, own)
-        if DOWNLOADED in name:
-            self.remote.append(source)
+        self.invocations += make_invocations(fields, source, redirects, state, frame)
+        self.findings.start_program(name, variables, source, own)
         for text in (*commands_in_variables(variables), *builtin_commands.callbacks(fields)):
             self._text(own.content(text) or text, source, own.fork(), frame.inside(name))
         body = state.functions.get(name)
@@ -278,29 +262,17 @@ class CommandSimulator:
     ) -> str | None:
         stdin = frame.stdin.peek() if frame.stdin is not None else None
         fields = with_settings(fields, state.settings)
-        self._run_files(executed_files(fields), source, state)
+        self.findings.run_files(executed_files(fields), source, state)
         written = "".join(text for one in read_files(fields) if (text := state.content(one)))
         for text in embedded_commands(fields, stdin or written):
             self._text(text, source, state.fork(), frame.inside(fields[0]))
-        builtin_commands.record_downloads(fields, stdin, state)
-        state.record_link(fields)
+        builtin_commands.record_files(fields, stdin, state)
         path = builtin_commands.interpreted_file(fields)
-        self.remote += [source] if path and state.in_downloaded_tree(path) else []
+        self.findings.run_from_tree(path, source, state)
         content = stdin if path == "-" else state.files.get(state.absolute(path)) if path else None
         if content is not None and path is not None:
             self._interpret(fields, content, source, state, frame)
-        if fields[0].rpartition("/")[2] == "tee" and stdin is not None:
-            for one in filter(lambda field: not field.startswith("-"), fields[1:]):
-                state.write(one, stdin)
         return guess_output(fields, stdin, state)
-
-    def _run_files(self, paths: Iterable[str], source: str, state: ShellState) -> None:
-        """Files of the command that a program runs or loads, in whatever language they are."""
-        for content in {text for one in paths if one and (text := state.content(one))}:
-            if DOWNLOADED in content:
-                self.remote.append(source)
-            elif len(self.codes) < _MAX_TEXTS:
-                self.codes.append((content, source))
 
     def _interpret(
         self,
@@ -313,11 +285,12 @@ class CommandSimulator:
         """A program whose code the command contains, on standard input or in a file it wrote."""
         words = builtin_commands.with_inline_code(fields[0], content)
         if DOWNLOADED in content:
-            self.remote.append(source)
+            self.findings.remote.append(source)
         elif words is not None:
-            self.invocations.append(
-                make_invocation(tuple(map(concrete_word, words)), source, (), state, frame)
-            )
+            run = tuple(map(concrete_word, words))
+            self.invocations.append(make_invocation(run, source, (), state, frame))
+        elif fields[0].rpartition("/")[2] in ("tclsh", "deno"):
+            self.findings.run_code(content, source)
         else:
             path = builtin_commands.interpreted_file(fields) or "-"
             self._script_file(path, content, source, state.fork(), frame.inside(fields[0]))
@@ -343,7 +316,7 @@ class CommandSimulator:
             fed = frame.stdin.peek() if frame.stdin is not None else ""
             return self._text(fed, source, inside, replace(inner, stdin=None))
         path = self._expansion(state, frame).text(run.words[0])
-        self.remote += [source] if state.in_downloaded_tree(path) else []
+        self.findings.run_from_tree(path, source, state)
         content = state.files.get(state.absolute(path))
         if path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") and frame.stdin is not None:
             content = frame.stdin.peek()
@@ -358,7 +331,7 @@ class CommandSimulator:
         if path != "-":
             path, state.name = state.absolute(path), path
             if path in frame.scripts:
-                self.fork_bombs += [source] if frame.background else []
+                self.findings.fork_bombs += [source] if frame.background else []
                 return None
             frame = replace(frame, scripts=(*frame.scripts, path))
         return self._text(content, source, state, frame)
@@ -371,11 +344,9 @@ class CommandSimulator:
             fields = expansion.fields(run.words)
             named = {one.name: "".join(state.values(one.name) or ()) for one in run.assignments}
             return self.call(fields, source, (), (state, state), frame, named) if fields else None
-        given = frame.stdin.peek()
         marked = any(is_placeholder(word) for word in run.words)
-        lines = given.replace("\0", "\n").split("\n") if marked else [given.replace("\0", " ")]
-        texts: list[str | None] = []
-        for line in [one for one in lines if one.strip()][:_MAX_ROUNDS]:
+        texts = []
+        for line in argument_lines(frame.stdin.peek(), one_by_one=marked)[:_MAX_ROUNDS]:
             words = [fill_placeholder(word, line) for word in run.words]
             fields = [*expansion.fields(words), *([] if marked else line.split())]
             if fields:
@@ -388,7 +359,7 @@ class CommandSimulator:
     ) -> str | None:
         """Run shell text."""
         if DOWNLOADED in text:
-            self.remote.append(source)
+            self.findings.remote.append(source)
             return None
         text = text.replace(UNKNOWN, "").strip()
         if text not in self._texts:
@@ -400,7 +371,7 @@ class CommandSimulator:
             except UnreadableCommand:
                 self._texts[text] = None
         script = self._texts[text]
-        self.loops.extend(() if script is None else find_endless_loops(script))
+        self.findings.loops.extend(() if script is None else find_endless_loops(script))
         return None if script is None else self.run_script(script, state, frame)
 
     def _function(

@@ -53,10 +53,14 @@ CODE_OPTIONS: Final[Mapping[str, re.Pattern[str]]] = {
         ("vim", "vi", "nvim", "ex", "view", "gvim"), re.compile(r"-\w*S|-\w*u|-\w*s|--cmd|-l")
     ),
     **dict.fromkeys(("emacs", "emacsclient"), re.compile(r"-l|--load|--script|-x")),
-    **dict.fromkeys(("gdb", "lldb"), re.compile(r"-{1,2}(?:x|command|ix|init-command|s|S|source\S*)")),
+    **dict.fromkeys(
+        ("gdb", "lldb"), re.compile(r"-{1,2}(?:x|command|ix|init-command|s|S|source\S*)")
+    ),
     **dict.fromkeys(("node", "nodejs", "bun"), re.compile(r"-r|--require|--import|--loader")),
     **dict.fromkeys(("awk", "gawk", "mawk", "sed", "gsed"), re.compile(r"-\w*f|--file")),
-    **dict.fromkeys(("make", "gmake", "bmake", "just", "ninja", "rake"), re.compile(r"-f|--\w*file|--justfile")),
+    **dict.fromkeys(
+        ("make", "gmake", "bmake", "just", "ninja", "rake"), re.compile(r"-f|--\w*file|--justfile")
+    ),
     "cmake": re.compile(r"-P|-C|-DCMAKE_TOOLCHAIN_FILE"),
     "nmap": re.compile(r"--script"),
     **dict.fromkeys(("bash", "zsh", "ksh"), re.compile(r"--rcfile|--init-file")),

@@ -23,6 +23,8 @@ SERVED: Final = (
     *(("srv",), ("mnt",), ("media",), ("Volumes",), ("backup",), ("backups",)),
     *(("var", "www"), ("var", "backups"), ("var", "mail")),
 )
+# What a server shows; it is deployed from somewhere else.
+SITES: Final = (("srv",), ("srv", "www"), ("var", "www"))
 # Services whose data is lost with any directory below `/var/lib`.
 SERVICES: Final = re.compile(
     r"postgres\w*|pgsql|mysql\w*|mariadb|mongo\w*|redis|valkey|elasticsearch|opensearch|docker|containers?|containerd"
@@ -48,7 +50,13 @@ PRIVATE_KEY: Final = re.compile(
 )
 # A user's own keys by their names, and the directories that hold nothing but keys.
 KEYS: Final = (
-    *(".ssh/id_rsa", ".ssh/id_ed25519", ".ssh/id_ecdsa", ".gnupg/private-keys-v1.d", ".gnupg/secring.gpg"),
+    *(
+        ".ssh/id_rsa",
+        ".ssh/id_ed25519",
+        ".ssh/id_ecdsa",
+        ".gnupg/private-keys-v1.d",
+        ".gnupg/secring.gpg",
+    ),
     *(".password-store", ".local/share/keyrings", ".local/share/kwalletd", ".local/share/gopass"),
     *("Library/Keychains", ".config/sops/age/keys.txt", ".age", ".bitcoin", ".ethereum/keystore"),
     *(".electrum/wallets", ".monero", ".config/solana/id.json"),

@@ -162,9 +162,13 @@ SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "exim": (r".* -Mrm (?:.* )?<listed>",),
     # Of every user of an organization.
-    "gam": (r".* all users .*(?:delete|trash|purge|wipe)\b.*", r".* (?:delete|suspend) (?:users?|domain) .*<(?:found|listed)>.*"),
+    "gam": (
+        r".* all users .*(?:delete|trash|purge|wipe)\b.*",
+        r".* (?:delete|suspend) (?:users?|domain) .*<(?:found|listed)>.*",
+    ),
     **dict.fromkeys(
-        ("kadmin", "kadmin.local"), (r".* del(?:ete_)?princ(?:ipal)? (?:-force )?(?:krbtgt|K/M|kadmin)\b.*",)
+        ("kadmin", "kadmin.local"),
+        (r".* del(?:ete_)?princ(?:ipal)? (?:-force )?(?:krbtgt|K/M|kadmin)\b.*",),
     ),
     "knife": (rf".* bulk delete .*(?:\.\*|{_ALL}).*",),
     "pdnsutil": (r".* delete-zone .*|.* zone delete .*",),
@@ -222,3 +226,13 @@ KEYS_AND_HISTORIES: Final[Mapping[str, tuple[str, ...]]] = {
         r"glab api (?=.*(?:-X ?|--method[ =])DELETE).*projects/[^/ ]+(?: .*)?",
     ),
 }
+# They take commands on standard input, one in each line.
+CONSOLES: Final = word_set("""
+    redis-cli valkey-cli keydb-cli bconsole kadmin kadmin.local virsh zkCli.sh cyradm govc xe hbase ipmitool
+    samba-tool nomad consul etcdctl rabbitmqadmin vboxmanage VBoxManage storcli storcli64 pdnsutil
+""")
+# What they list is all that they keep.
+EMPTIED_BY_LISTS: Final = word_set("""
+    restic borg kopia rustic ipa samba-tool exim velero duplicity snapper barman wal-g xe virsh govc VBoxManage
+    ceph rbd rados pdnsutil rabbitmqctl kafka-topics kafka-topics.sh doveadm p4 vim-cmd multipass limactl
+""")

@@ -88,8 +88,23 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
     # The tools of such services.
     **dict.fromkeys(
         (
-            *("fail2ban-client", "falconctl", "sentinelctl", "mdatp", "wazuh-control", "ossec-control"),
-            *("cscli", "usbguard", "osqueryctl", "elastic-agent", "auditbeat", "crowdsec", "sophosctl"),
+            *(
+                "fail2ban-client",
+                "falconctl",
+                "sentinelctl",
+                "mdatp",
+                "wazuh-control",
+                "ossec-control",
+            ),
+            *(
+                "cscli",
+                "usbguard",
+                "osqueryctl",
+                "elastic-agent",
+                "auditbeat",
+                "crowdsec",
+                "sophosctl",
+            ),
         ),
         (
             (

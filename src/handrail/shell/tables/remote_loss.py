@@ -177,7 +177,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         r"git push(?=.* (?:-f|--force)\b)(?=.* (?:--mirror|--all|--tags|--prune)\b).*",
         # A branch that others build on, with another history.
         rf"git push(?=.* (?:-f|--force)(?: |$))(?: .*)?[ :](?:refs/heads/)?{_MAIN_BRANCH}(?: .*|$)",
-        rf"git push(?: .*)? \+(?:[^ ]*[:/])?{_MAIN_BRANCH}(?: .*|$)",
+        rf"git push(?: .*)? \+(?:[^ ]*[:/])?(?:{_MAIN_BRANCH}|\*)(?: .*|$)",
     ),
     # Databases.
     "dropdb": (r"dropdb (?=.*(?:prod|-h |--host)).*",),
@@ -378,18 +378,8 @@ SQL_VALUES: Final = frozenset(("-U", "-u", "-c", "-e", "-f", "-o", "-P", "-Q", "
 PROGRAMS: Final = LOSSES.keys() | LOSSES_IN_USE.keys() | SQL_CLIENTS
 # They, too, send SQL: `wrangler d1 execute db --command 'drop table x'`.
 SENDS_SQL: Final = SQL_CLIENTS | data_stores.CONTROLLERS - FORGES
-# They take commands on standard input, one in each line.
-CONSOLES: Final = word_set("""
-    redis-cli valkey-cli keydb-cli bconsole kadmin kadmin.local virsh zkCli.sh cyradm govc xe hbase ipmitool
-    samba-tool nomad consul etcdctl rabbitmqadmin vboxmanage VBoxManage storcli storcli64 pdnsutil
-""")
 # An answer that is given before the question.
 ANSWER: Final = re.compile(r"(?i)\s*(?:y|yes|delete|destroy|confirm|ok)\s*")
-# What they list is all that they keep.
-EMPTIED_BY_LISTS: Final = word_set("""
-    restic borg kopia rustic ipa samba-tool exim velero duplicity snapper barman wal-g xe virsh govc VBoxManage
-    ceph rbd rados pdnsutil rabbitmqctl kafka-topics kafka-topics.sh doveadm p4 vim-cmd multipass limactl
-""")
 # A database on another machine by its address.
 REMOTE_DATABASE: Final = re.compile(
     r"(?i)(?:.*=)?(?:jdbc:)?(?:postgres(?:ql)?|mysql|mariadb|sqlserver|oracle|mongodb(?:\+srv)?|redis|cockroachdb|db2)[\w+:]*:"
@@ -399,4 +389,5 @@ REMOTE_DATABASE: Final = re.compile(
 SERVED_SITE: Final = re.compile(r"(?:--?[\w-]+=)?/(?:var/www|srv|usr/share/nginx)/.+")
 EMPTIES_DATABASE: Final = re.compile(
     r"(?i)(?:db|database|sql|schema|migrate|drop)[:_-](?:drop|reset|wipe|fresh|purge|truncate|destroy|clean|all)(?:[:_-].*)?"
+    r"|flyway:clean|--(?:force-)?reset"
 )

@@ -67,7 +67,8 @@ METADATA: Final = re.compile(
 )
 # The machine itself.
 THIS_MACHINE: Final = re.compile(
-    r"(?i)(?:https?://)?(?:localhost|169\.254(?:\.\d{1,3}){2}|100\.100\.100\.200|metadata\.google\.internal|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?(?:[/?#].*)?", re.DOTALL
+    r"(?i)(?:https?://)?(?:localhost|169\.254(?:\.\d{1,3}){2}|100\.100\.100\.200|metadata\.google\.internal|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?(?:[/?#].*)?",
+    re.DOTALL,
 )
 # Options that may lead to another machine, wherever the address points.
 DETOUR: Final = re.compile(
