@@ -11,7 +11,7 @@ from handrail.shell.simulate.builtin_commands import (
     argument_file,
     entered_directory,
     interpreted_file,
-    record_downloads,
+    record_files,
     run_builtin,
     with_inline_code,
 )
@@ -180,7 +180,7 @@ def test_a_function_is_unset_by_its_option_only():
 def test_the_file_that_a_download_saves(command, saved):
     state = ShellState("/w", "/home/u")
 
-    record_downloads(command.split(), None, state)
+    record_files(command.split(), None, state)
 
     assert state.files == ({} if saved is None else {saved: DOWNLOADED})
 
@@ -206,7 +206,7 @@ def test_the_file_that_a_download_saves(command, saved):
 def test_the_directory_that_a_clone_or_an_archive_fills(command, given, tree):
     state = ShellState("/w", "/home/u", files={"/w/a.tgz": DOWNLOADED, "/w/own.tgz": "text"})
 
-    record_downloads(command.split(), given, state)
+    record_files(command.split(), given, state)
 
     assert state.trees == ({tree} if tree else set())
 

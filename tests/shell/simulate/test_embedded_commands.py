@@ -19,7 +19,7 @@ TEXTS = [
     ("git -c alias.x='!date' x a", "", ["date 'a'"]),
     ("git -c alias.x='!date' x", "", ["date"]),
     ("git -c alias.x='!date' y a", "", ["date"]),
-    ("git -c alias.x=log x", "", []),
+    ("git -c alias.x=log x", "", ["git log"]),
     ("git -C config config core.pager less", "", ["less"]),
     ("git config core.pager '!less'", "", ["less"]),
     ("git config --global core.pager less", "", ["less"]),

@@ -98,7 +98,7 @@ class CriticalPaths:
         )
 
     def is_private_key(self, field: str, cwd: str | None) -> bool:
-        """Whether the path is a user's own key, which nobody can make again, or holds such keys."""
+        """Whether the path is a user's own key, which nobody can make again, or a directory of such keys."""
         return any(
             len(parts) > len(home)
             and tuple(parts[: len(home)]) == tuple(home)
@@ -143,7 +143,7 @@ class CriticalPaths:
 
     def expand_home(self, text: str) -> str:
         """Text of another language with the home directory expanded."""
-        for start in ("~", "$HOME", "${HOME}"):
+        for start in ("~", "$HOME", "${HOME}", "$ENV{HOME}"):
             if text == start or text.startswith(f"{start}/"):
                 return self._where.home + text[len(start) :]
         return text
@@ -255,7 +255,8 @@ def _names_key(below: Sequence[str]) -> bool:
     # Every file of a directory is named by a glob that matches anything.
     whole = below[:-1] if len(below) > 1 and is_wildcard(below[-1]) else below
     hidden = below[0][:1] in (".", "L")
-    return hidden and any(_takes(whole, store) for store in map(_parts, places.KEYS))
+    stores = [one for one in map(_parts, places.KEYS) if len(one) == len(whole)]
+    return hidden and any(_takes(whole, store) for store in stores)
 
 
 def _keeps_data(parts: Sequence[str]) -> bool:

@@ -44,6 +44,10 @@ _HOME: Final = re.compile(
     r"|ENV\[['\"]HOME|\$ENV\{['\"]?HOME|process\.env\.HOME|os\.environ\[['\"]HOME|getenv\(['\"]HOME"
     r"|Dir\.home)"
 )
+# Something in the home directory: `Path.home() / "x"`, `expanduser("~/x")`, `HOME + "/x"`.
+_BELOW_HOME: Final = re.compile(
+    r"[\"']~/[\w.*-]|[\"')\]}]{0,6}\s*+(?:[+/.]|\.\.|<>|,)\s*+[\"']/?[\w.-]|[)\]}]{0,3}/[\w.-]"
+)
 _OPENING: Final = re.compile(
     r"(?:open|write_text|write_bytes|writeFileSync|writeFile|file_put_contents|fopen|File\.write"
     r"|createWriteStream|truncate)\s*+\(?\s*+" + _QUOTED + r"\s*+(?:,\s*+[\"']([^\"']*))?"
@@ -179,7 +183,7 @@ def _damage(
         target = re.match(_QUOTED, rest)
         if target and _dear(target.group(1) or "", places, cwd):
             yield f"{messages.CODE_DELETES.format(path=target.group(1))}; {messages.USE_WORKSPACE_FILES}"
-        elif _HOME.match(rest):
+        elif (home := _HOME.match(rest)) and _BELOW_HOME.match(rest, home.end()) is None:
             yield f"{messages.CODE_DELETES_HOME}; {messages.USE_WORKSPACE_FILES}"
     yield from _deleted_otherwise(code, places, cwd)
     for path, mode in _opened(code):
@@ -274,7 +278,7 @@ def _process_damage(code: str, options: str) -> Iterator[str]:
 
 
 def _dear(path: str, places: CriticalPaths, cwd: str | None) -> bool:
-    if path.startswith(("/", "~", "..", "$HOME")):
+    if path.startswith(("/", "~", "..", "./..", "$HOME", "$ENV{HOME}")):
         return places.irreplaceable(places.expand_home(path), cwd) is not None
     return path[:1] == "." and places.is_repository(path, cwd)
 

@@ -27,7 +27,7 @@ _FUNCTIONS: Final = frozenset(
         *("length", "substr", "index", "split", "sub", "gsub", "match", "sprintf", "sin", "cos"),
         *("atan2", "exp", "log", "sqrt", "int", "rand", "srand", "tolower", "toupper", "close"),
         *("fflush", "gensub", "strftime", "systime", "mktime", "strtonum", "and", "or", "xor"),
-        *("lshift", "rshift", "compl", "system"),
+        *("lshift", "rshift", "compl", "system", "asort", "asorti"),
     )
 )
 _BARE_FUNCTIONS: Final = frozenset(("length", "rand", "srand", "systime"))
@@ -364,6 +364,9 @@ class AwkExpressionParser:
                 raise AwkSyntaxError
             return AwkValue()
         given = self._arguments(")")
+        if name.startswith("asort") and len(given) > 2:
+            # The third argument names a function that is called.
+            raise AwkSyntaxError
         if name == "system":
             self._run(given[0] if len(given) == 1 else AwkValue())
         return AwkValue()

@@ -33,6 +33,14 @@ _HOME: Final = re.compile(
     r"|\(\s*user-homedir-pathname\s*\)|\bos\.UserHomeDir\(\)|\bSys\.getenv\([\"']HOME[\"']\)"
     r"|\$HOME\b|%USERPROFILE%|\$env:(?:USERPROFILE|HOME)\b"
 )
+_HERE: Final = re.compile(
+    r"(?:os\.)?getcwdb?\(\)|process\.cwd\(\)|(?:pathlib\.)?Path\.cwd\(\)|\bDir\.pwd\b|\bDeno\.cwd\(\)|\bcwd\(\)"
+)
+_ABOVE: Final = re.compile(
+    r"(?:os\.path\.|path\.|File\.|require\([\"'](?:node:)?path[\"']\)\.)?dirname\(\s*+['\"](\.{1,2}(?:/\.\.)*+)['\"]\s*+\)|['\"](\.{1,2}(?:/\.\.)*+)['\"]\.parent\b"
+)
+# `$env(HOME)/x`: a path without quotes goes on behind the home directory.
+_BELOW_HOME: Final = re.compile(r"'~'((?:/[\w.*-]+)+)")
 _ESCAPE: Final = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|\\([0-7]{3})")
 _LINE_END: Final = re.compile(r"(?<!\\)(?<!\\[rn])(?:\\[rn])+(?=[\"'])")
 # `"rm -rf #{Dir.home}"`.
@@ -46,6 +54,7 @@ _JOINED: Final = re.compile(rf"{_TEXT}\s*(?:\+|\.(?=\s*[\"'])|\.\.|<<)\s*{_TEXT}
 _JOIN_LIST: Final = re.compile(r"[\"'](.?)[\"']\.join\(\s*[\[(]([^\])]*)[\])]\s*\)")
 _PATH_JOIN: Final = re.compile(rf"(?:path|File)\.join\(\s*{_TEXT}\s*,\s*{_TEXT}\s*\)")
 _PATH_SLASH: Final = re.compile(rf"Path\(\s*{_TEXT}\s*\)\s*/\s*{_TEXT}")
+_HOME_SLASH: Final = re.compile(rf"'(~[\w./-]*+)'\s*+/\s*+{_TEXT}")
 _BASE64: Final = re.compile(
     rf"(?:base64\.)?(?:b64decode|decode_base64|base64_decode|decode64|atob|standard_b64decode)\(\s*{_TEXT}\s*\)(?:\.decode\([^)]*\))?"
     rf"|Buffer\.from\(\s*{_TEXT}\s*,\s*[\"']base64[\"']\s*\)(?:\.toString\([^)]*\))?"
@@ -103,7 +112,7 @@ def fold_code(code: str, *, decodes: bool = True) -> str:
     """The code with its constants computed; with `decodes` also those that are encoded."""
     if len(code) > _LONGEST:
         return code
-    text = _HOME.sub("'~'", code)
+    text = _BELOW_HOME.sub(r"'~\1'", _HOME.sub("'~'", _HERE.sub("'.'", code)))
     for _ in range(_MOST_ROUNDS):
         before = text
         for pattern, replace in (*_RULES, *(_DECODERS if decodes else ())):
@@ -252,6 +261,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (_ESCAPE, _unescaped),
+    (_ABOVE, lambda match: f"'{match[1] or match[2]}/..'"),
     (_FILLED_IN, _value),
     (_CHR, _characters),
     (_JOIN_LIST, _listed),
@@ -259,6 +269,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (_REVERSED, lambda match: _quoted(_value(match)[::-1])),
     (_ROTATED, lambda match: _quoted(codecs.decode(_value(match), "rot13"))),
     (_PATH_JOIN, _path_joined),
+    (_HOME_SLASH, lambda match: f"'{match[1]}/{match[2] or match[3] or ''}'"),
     (_PATH_SLASH, lambda match: f"Path({_path_joined(match)})"),
     (_IMPORT, _value),
     (_REQUIRED, _value),

@@ -7,7 +7,7 @@ from typing import Final
 
 _LOOP: Final = re.compile(
     r"\bwhile\s*\(?\s*(?:1|true|True|\[1\]|:)\s*\)?|\bfor\s*\(\s*;\s*(?:1|true)?\s*;[^;)]{0,40}\)|\bloop\s*(?:\{|do\b)"
-    r"|\buntil\s*\(?\s*(?:0|false)\b|\bforever\b|\bfor\s*\{|\bwhile\s+1\b|\bsetInterval\b"
+    r"|\buntil\s*\(?\s*(?:0|false)\b|\bforever\b|\bfor\s*\{|\bwhile\s+1\b"
 )
 _PRINTS: Final = re.compile(
     r"\b(?:print\w*|puts|say|echo|write\w*|putStr\w*|fwrite|fputs|console\.log|append\w*|display|syswrite)\b"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from handrail.core.commands import Reason
-from handrail.shell.simulate import code_files
+from handrail.shell.simulate import executed_files
 from handrail.shell.simulate.shell_state import DOWNLOADED, ShellState
 
 _MOST_CODES: Final = 40
@@ -40,7 +40,7 @@ class SimulationFindings:
 
     def load_files(self, variables: Mapping[str, str], source: str, state: ShellState) -> None:
         """Files of the command that variables make programs load."""
-        self.run_files(code_files.loaded_files(variables), source, state)
+        self.run_files(executed_files.loaded_files(variables), source, state)
 
     def start_program(
         self, name: str, variables: Mapping[str, str], source: str, state: ShellState
@@ -57,7 +57,7 @@ class SimulationFindings:
 
     def start_later(self, path: str, content: str) -> list[str]:
         """The shell texts in a file that another program runs when it starts."""
-        if not code_files.is_startup_code(path):
+        if not executed_files.is_startup_code(path):
             return []
         self.codes.append((content, path))
-        return [*code_files.startup_texts(content)]
+        return [*executed_files.startup_texts(content)]

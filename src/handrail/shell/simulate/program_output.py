@@ -134,7 +134,8 @@ def _decoded(
     if name == "openssl" or (text is None and stdin is not None):
         text = stdin
     if text is None or DOWNLOADED in text:
-        return UNKNOWN if text is None else DOWNLOADED
+        nothing = None if name == "xxd" else UNKNOWN
+        return nothing if text is None else DOWNLOADED
     return decode_text(name, arguments, text)
 
 

@@ -37,8 +37,8 @@ from handrail.shell.simulate.builtin_commands import (
     is_placeholder,
 )
 from handrail.shell.simulate.carried_commands import commands_in_variables, startup_commands
-from handrail.shell.simulate.code_files import executed_files, read_files
 from handrail.shell.simulate.embedded_commands import embedded_commands
+from handrail.shell.simulate.executed_files import executed_files, read_files
 from handrail.shell.simulate.expansion import StateExpansion, concrete_word
 from handrail.shell.simulate.findings import SimulationFindings
 from handrail.shell.simulate.frames import SimulationFrame, make_invocation, make_invocations

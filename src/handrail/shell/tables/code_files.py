@@ -81,7 +81,7 @@ CODE_OPTIONS: Final[Mapping[str, re.Pattern[str]]] = {
 RUNS_OPERAND: Final = word_set("""
     ansible-playbook ansible-pull expect wish dotnet mono wine jshell groovy kotlin kotlinc scala scala-cli nim
     crystal octave octave-cli racket guile sbcl clisp ocaml runghc runhaskell elixir escript swipl janet fennel
-    nmap logrotate crontab tsx ts-node esbuild-runner jbang kscript rust-script hurl k6 pwsh powershell puppet
+    logrotate crontab tsx ts-node esbuild-runner jbang kscript rust-script hurl k6 pwsh powershell puppet
     chef-apply chef-solo snakemake nextflow streamlit gunicorn uvicorn flask fab
 """)
 # The second word of these is a file that they run, if the first is a verb for it.

@@ -63,14 +63,14 @@ KEYS: Final = (
 )
 # Where a repository keeps its history, below its root.
 REPOSITORIES: Final = (
-    *((".git",), (".git", "objects"), (".git", "refs"), (".git", "refs", "heads")),
+    *((".git",), (".git", "objects"), (".git", "refs")),
     *((".git", "objects", "pack"), (".hg",), (".hg", "store"), (".jj",), (".jj", "repo")),
     *((".jj", "repo", "store"), (".bzr",), (".bzr", "repository"), (".pijul",), ("_darcs",)),
 )
 # Files of a history as globs name them: `.git/objects/pack/*.pack`.
 HISTORY_FILES: Final = (
-    *((".git", "objects", "pack", "pack-0a1b.pack"), (".git", "objects", "0a", "1b2c3d4e")),
-    (".git", "refs", "heads", "main"),
+    (".git", "objects", "pack", "pack-0a1b.pack"),
+    (".git", "objects", "0a", "1b2c3d4e"),
 )
 # What is only there for a while, directly below the root of the file system.
 SCRATCH: Final = word_set("""

@@ -203,7 +203,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         ("curl", "http", "xh"),
         (
             # Every document of an index.
-            r"(?=.*/_delete_by_query\b).*\"match_all\".*",
+            r"(?=.*/_delete_by_query\b)(?!.*(?://|@| )(?:localhost|127\.)).*\"match_all\".*",
             r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?:://[^/ ]+|:9200|elastic\S*|opensearch\S*)/(?:_all|\*)[\"']?(?: .*|$)",
             # One index of a search engine.
             r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?::9200|elastic\S*|opensearch\S*)/[\w.*-]+(?: .*|$)",
