@@ -130,12 +130,12 @@ _BARE_COMMAND: Final = re.compile(
 )
 # A path that no quotes surround, behind a command of PowerShell, cmd or Tcl.
 _BARE_TARGET: Final = re.compile(
-    r"(?i)(?:^|[;|&{(\n]|/c\s)\s*(?:Remove-Item|\bri|\brd|\brmdir|\bdel|\berase|\brm|file\s+delete)"
+    r"(?i)(?:^|[;|&{(\n]|/c\s)[^\S\n]*+(?:Remove-Item|\bri|\brd|\brmdir|\bdel|\berase|\brm|file\s+delete)"
     r"(?:\s+(?:-\w+|/\w(?=\s)))++\s+([^\s;|&'\"]+)"
 )
 _DRIVE: Final = re.compile(r"(?i)[a-z]:[\\/]*(?:\*|users|windows|program files.*)?[\\/]*\*?")
 _FORMATS: Final = re.compile(
-    r"(?i)(?:^|[;&|\n]|/c\s)\s*format(?:\.com)?\s+[a-z]:|\bFormat-Volume\b|\bClear-Disk\b"
+    r"(?i)(?:^|[;&|\n]|/c\s)[^\S\n]*+format(?:\.com)?\s+[a-z]:|\bFormat-Volume\b|\bClear-Disk\b"
 )
 _MOST_EXECUTED: Final = 4
 # A call that runs text, with what was read in its arguments.

@@ -40,7 +40,7 @@ def decoded_texts(text: str) -> list[str]:
     for decode in _CODES.values():
         with suppress(binascii.Error, ValueError, UnicodeDecodeError):
             plain = _unpacked(decode(_BLANK.sub("", text)[:_LONGEST])).decode()
-            found += [plain] if plain.strip().isprintable() else []
+            found += [plain] if plain.strip() and plain.strip().isprintable() else []
     return found
 
 

@@ -61,7 +61,7 @@ _SSH_COMMAND: Final = re.compile(
     r"(?i)\b(?:proxycommand|localcommand|knownhostscommand|match\s+exec)[\s=]+([^\n]+)"
 )
 _UNITS: Final = (".service", ".timer", ".desktop", ".path", ".socket")
-_UNIT_COMMAND: Final = re.compile(r"^\s*Exec\w*=[-@:+!]*(.+)$", re.MULTILINE)
+_UNIT_COMMAND: Final = re.compile(r"^[ \t]*+Exec\w*=[-@:+!]*(.+)$", re.MULTILINE)
 
 
 _COMMAND_VARIABLES: Final = re.compile(

@@ -33,7 +33,8 @@ from handrail.shell.tables.word_list import word_set
 
 _EDITORS: Final = word_set("vim vi nvim view vimdiff gvim ex rvim vimx rview")
 _EDITOR_COMMAND: Final = re.compile(
-    r"^[\s:]*(?:\d+,?\$?|%|\$|sil(?:ent)?!?\s+)*\s*(?:r(?:ead)?|w(?:rite)?)?\s*!\s*(.+)", re.DOTALL
+    r"^[\s:]*+(?:\d+,?\$?|%|\$|sil(?:ent)?!?\s+)*+\s*+(?:r(?:ead)?|w(?:rite)?)?\s*+!\s*(.+)",
+    re.DOTALL,
 )
 _EDITOR_WRITE: Final = re.compile(r"^[\s:]*(?:[\d,$%]*)w(?:rite|q)?!?\s+(?:>>\s*)?([^!\s].*)")
 _CALLED_SHELL: Final = re.compile(
@@ -44,15 +45,17 @@ _CALLED_SHELL: Final = re.compile(
 _DELETED_TREE: Final = re.compile(
     r"(?:delete-directory|delete-file|delete)\s*\(?\s*[\"']([^\"']+)[\"']"
 )
-_DOT_COMMAND: Final = re.compile(r"^\s*\.(?:shell|system)\s+(.+)$", re.MULTILINE)
-_CLIENT_COMMAND: Final = re.compile(r"\\!\s*([^\n]+)|^\s*system\s+([^\n]+)", re.MULTILINE)
+_DOT_COMMAND: Final = re.compile(r"^[ \t]*+\.(?:shell|system)\s+(.+)$", re.MULTILINE)
+_CLIENT_COMMAND: Final = re.compile(r"\\!\s*([^\n]+)|^[ \t]*+system\s+([^\n]+)", re.MULTILINE)
 # `COPY t FROM PROGRAM 'command'`: the server runs it.
 _SERVER_PROGRAM: Final = re.compile(r"(?i)\bprogram\s+'([^']+)'")
 _DEBUGGER_COMMAND: Final = re.compile(r"^\s*(?:!|shell|pipe|platform shell)\s*(.+)", re.DOTALL)
 _SPAWN: Final = re.compile(r"(?:spawn|exec|system)\s+([^;\n\]]+)")
 # `1i text`, `$a text`: sed inserts it.
-_INSERTED: Final = re.compile(r"^\s*(?:\d+|\$|/[^/]*/)?\s*[aic]\\?\s*(\S.*)$", re.MULTILINE)
-_CRON: Final = re.compile(r"^\s*(?:@\w+|(?:\S+\s+){4}\S+)\s+(\S.*)$", re.MULTILINE)
+_INSERTED: Final = re.compile(
+    r"^[ \t]*+(?:\d+|\$|/[^/\n]*/)?[ \t]*+[aic]\\?\s*+(\S.*)$", re.MULTILINE
+)
+_CRON: Final = re.compile(r"^[ \t]*+(?:@\w+|(?:\S+[ \t]+){4}\S+)[ \t]+(\S.*)$", re.MULTILINE)
 _RECIPE: Final = re.compile(
     r"^(?:\t[-@+]*|[^#\s:=]+\s*::?[^=;\n]*;\s*)(.+)$|\$\(shell\s+([^)]+)\)", re.MULTILINE
 )
