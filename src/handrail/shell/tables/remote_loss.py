@@ -177,7 +177,8 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         r"git push(?=.* (?:-f|--force)\b)(?=.* (?:--mirror|--all|--tags|--prune)\b).*",
         # A branch that others build on, with another history.
         rf"git push(?=.* (?:-f|--force)(?: |$))(?: .*)?[ :](?:refs/heads/)?{_MAIN_BRANCH}(?: .*|$)",
-        rf"git push(?: .*)? \+(?:[^ ]*[:/])?(?:{_MAIN_BRANCH}|\*)(?: .*|$)",
+        rf"git push(?: .*)? \+(?:[^ ]*[:/])?{_MAIN_BRANCH}(?: .*|$)",
+        r"git push(?: .*)? \+(?:refs/(?:heads/)?)?\*(?::[^ ]*)?(?: .*|$)",
     ),
     # Databases.
     "dropdb": (r"dropdb (?=.*(?:prod|-h |--host)).*",),
