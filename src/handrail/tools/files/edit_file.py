@@ -46,7 +46,7 @@ from handrail.tools._lib.matching.pair import find_similar
 from handrail.tools._lib.matching.pattern import find_pattern
 from handrail.tools._lib.new_text.earlier_edits import refuse_cut_words
 from handrail.tools._lib.new_text.lost_depth import refuse_lost_depth
-from handrail.tools._lib.new_text.marks import refuse_marked
+from handrail.tools._lib.new_text.marks import SUSPECT, refuse_marked
 from handrail.tools._lib.tool_base import (
     INLINE_BYTES,
     INTEGER,
@@ -269,8 +269,10 @@ def _find_edit(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bo
     else:
         edit_found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
     if not edit_found.how:
-        refuse_marked(file, edit_found.splices[0], old, new, path)
-        refuse_lost_depth(file, edit_found.splices[0], old, new, path)
+        if SUSPECT.search(new):
+            refuse_marked(file, edit_found.splices[0], old, new, path)
+        if old[0].isspace() and not new[:1].isspace():
+            refuse_lost_depth(file, edit_found.splices[0], old, new, path)
     edit_found = keep_mark(file, edit_found)
     if all(file.data[splice.start : splice.end] == splice.new for splice in edit_found.splices):
         raise already_applied_problem(path)

@@ -17,6 +17,8 @@ from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
 from handrail.tools._lib.new_text.leftovers import find_leftover
 
+# Most new texts of one line have none of these, and need no check.
+SUSPECT: Final = re.compile(r"[<>&`~→|│+\n]|\\[\"'n]|^\s*L?\d+[:\t]")
 _NUMBERED: Final = re.compile(r"[ \t]*L?(\d{1,9})(?:\t|[ \t]*→|[ \t]?[|│][ ]?)(?P<text>.*)")
 _SEARCH: Final = re.compile(r"<{5,9}(?:[ ]?SEARCH| .*)?")
 _REPLACE: Final = re.compile(r">{5,9}(?:[ ]?REPLACE| .*)?")
