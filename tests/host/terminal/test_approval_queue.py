@@ -18,6 +18,7 @@ from handrail.host.terminal import approval_queue
 from handrail.host.terminal.approval_queue import (
     QueueApprover,
     answer_pending,
+    confirm_answer,
     find_pending,
     pending_approvals,
     queue_directory,
@@ -185,6 +186,28 @@ async def test_a_directory_that_was_cleared_away_is_a_no(root, approver):
     shutil.rmtree(asked.slot.folder)
 
     assert (await ended(task)).answer is Answer.NO
+
+
+@pytest.mark.parametrize(
+    "decision", [Reply(Answer.NO, "events"), Reply(Answer.YES, "approvals"), None]
+)
+async def test_a_shared_question_is_closed_by_the_decision(root, approver, decision):
+    approver.shared = True
+    task = asyncio.create_task(approver.ask(request()))
+    [asked] = await until_asked(root)
+    answer_pending(asked, Answer.YES)
+    await ended(task)
+    open_before = asked.slot.is_asked()
+
+    approver.report_decision(request(), decision)
+
+    assert (open_before, asked.slot.is_asked()) == (True, False)
+    if decision and decision.refuses:
+        with pytest.raises(ProblemRaised) as told:
+            confirm_answer(asked, Answer.YES)
+        assert told.value.problem.code == "conflict"
+    else:
+        confirm_answer(asked, Answer.YES)
 
 
 async def test_the_same_question_of_two_processes_is_answered_apart(root):

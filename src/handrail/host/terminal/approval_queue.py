@@ -111,6 +111,9 @@ class QueueApprover:
         self._on_ask = on_ask
         # The slots of the open questions, by their bindings.
         self._folders: dict[str, Path] = {}
+        # If others are asked, too, `report_decision` closes what was answered here.
+        self.shared = False
+        self._answered: dict[str, Path] = {}
 
     async def ask(self, request: ApprovalRequest) -> Reply:
         """Publish the question and wait for its answer; the question is always closed."""
@@ -130,10 +133,26 @@ class QueueApprover:
             while is_pending(folder):
                 await anyio.sleep(wait_s)
                 wait_s = min(wait_s * 1.5, _LAST_LOOK_S)
-            return read(folder)
+            reply = read(folder)
+            if self.shared:
+                self._answered.setdefault(request.binding, folder)
+            return reply
         finally:
             self._folders.pop(request.binding, None)
-            _close(folder)
+            if self._answered.get(request.binding) != folder:
+                _close(folder)
+
+    def report_decision(
+        self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply | None
+    ) -> None:
+        """Close a question that was answered here; a refusal given elsewhere replaces the answer."""
+        folder = self._answered.pop(request.binding, None)
+        if folder is None:
+            return
+        refusal = reply.to_dict() if reply is not None and reply.refuses else {}
+        if refusal and _read(folder / _ANSWER).get("answer") != refusal.get("answer"):
+            _replace_answer(folder, refusal, request.binding)
+        _close(folder)
 
     def close_question(
         self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply

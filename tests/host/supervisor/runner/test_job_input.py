@@ -57,7 +57,8 @@ def job(tmp_path, request):
     yield job
     job.end()
     assert not job.path.exists()
-    assert set(os.listdir("/proc/self/fd")) == before
+    # What an earlier test left may be closed in the meantime.
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 pipe = pytest.mark.parametrize("job", ["pipe"], indirect=True)
