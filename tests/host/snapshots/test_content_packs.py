@@ -174,34 +174,3 @@ def test_a_pack_that_was_removed_has_nothing(tmp_path):
     (tmp_path / "00000001.pack").unlink()
 
     assert packs.read(digest(b"one")) is None
-
-
-@pytest.mark.parametrize(("most_waits", "calls"), [(60, 3), (0, 0)], ids=["fast", "slow"])
-def test_what_is_written_leaves_the_cache_unless_the_disk_is_slow(
-    tmp_path, monkeypatch, most_waits, calls
-):
-    monkeypatch.setattr(content_packs, "_GROUP_BYTES", 10)
-    monkeypatch.setattr(content_packs, "_RELEASED_BYTES", 40)
-    monkeypatch.setattr(content_packs, "_LONGEST_WAITS_S", most_waits)
-    advised = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda *of: advised.append(of[1:]), raising=False)
-    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", 4, raising=False)
-    packs = ContentPacks(tmp_path)
-    contents = [b"%010d" % at for at in range(13)]
-    add(packs, *contents)
-
-    assert advised == [(0, 40, 4), (0, 80, 4), (0, 120, 4)][:calls]
-    packs.close()
-    later = ContentPacks(tmp_path)
-    assert [later.read(digest(one)) for one in contents] == contents
-
-
-def test_packs_need_no_advice(tmp_path, monkeypatch):
-    monkeypatch.setattr(content_packs, "_GROUP_BYTES", 1)
-    monkeypatch.setattr(content_packs, "_RELEASED_BYTES", 1)
-    monkeypatch.delattr(os, "posix_fadvise", raising=False)
-    packs = ContentPacks(tmp_path)
-    add(packs, b"one", b"two")
-
-    assert packs.read(digest(b"two")) == b"two"
-    packs.close()

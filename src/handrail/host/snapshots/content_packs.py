@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import struct
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,10 +18,6 @@ _RECORD: Final = struct.Struct(">32sQQ")
 _MOST_BYTES: Final = 64 << 20
 # Contents are written together: for the kernel, a large write costs little more than a small one.
 _GROUP_BYTES: Final = 512 << 10
-# So many bytes at a time are written to disk and dropped from the cache of the kernel, as long as
-# the waits since the last flush are shorter together: a full queue of a slow disk makes them longer.
-_RELEASED_BYTES: Final = 2 << 20
-_LONGEST_WAITS_S: Final = 0.3
 _DATA: Final = ".pack"
 _INDEX: Final = ".index"
 _APPEND: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -49,9 +44,6 @@ class ContentPacks:
         self._number = 0
         self._handle = -1
         self._end = 0
-        # How far it is released, and the seconds that this took since the last flush.
-        self._released = 0
-        self._waited = 0.0
 
     def __contains__(self, digest: str) -> bool:
         return digest in self._positions()
@@ -84,7 +76,6 @@ class ContentPacks:
         """
         with suppress(OSError):
             self._write_group()
-        self._waited = 0.0
         if not self._unsaved:
             return
         # All of them are in the pack that is being written: the next one begins after a flush.
@@ -157,20 +148,6 @@ class ContentPacks:
             for digest in lost:
                 del found[digest]
             raise
-        if self._end - self._released >= _RELEASED_BYTES and self._waited < _LONGEST_WAITS_S:
-            self._release()
-
-    def _release(self) -> None:
-        """Start to write the pack to disk, and drop what is written from the cache of the kernel.
-        Copies of a whole tree would displace there what programs need, and count as memory of a
-        container; to a virtual machine, memory that was free until then costs more than the copy.
-        """
-        started = time.monotonic()
-        # AttributeError: macOS has no such call.
-        with suppress(OSError, AttributeError):
-            os.posix_fadvise(self._handle, 0, self._end, os.POSIX_FADV_DONTNEED)
-        self._released = self._end
-        self._waited += time.monotonic() - started
 
     def _move(self, digests: list[str]) -> None:
         """Copy contents to a new pack."""
@@ -191,7 +168,7 @@ class ContentPacks:
         self._number = last + 1 if full or fresh else last
         self._handle = os.open(self._path(self._number, _DATA), _APPEND, 0o600)
         os.close(os.open(self._path(self._number, _INDEX), _APPEND, 0o600))
-        self._end = self._released = os.fstat(self._handle).st_size
+        self._end = os.fstat(self._handle).st_size
 
     def _positions(self) -> dict[str, PackPosition]:
         if self._found is None:
