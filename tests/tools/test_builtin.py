@@ -38,7 +38,7 @@ def test_tools_come_in_groups_that_make_up_the_whole(workspace):
     search = [tool.name for tool in search_tools(services)]
     commands = [tool.name for tool in command_tools(services)]
 
-    assert search[:3] == ["find_files", "grep", "lsp"]
+    assert search == ["find_files", "grep", "lsp"]
     jobs = ["job_output", "job_kill", "job_write", "job_list"]
     assert commands == ["run_command", *jobs, "execute_code"]
     session = [tool.name for tool in session_tools(services)]

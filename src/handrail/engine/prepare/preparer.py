@@ -49,7 +49,7 @@ from handrail.policy.approval.grants import SessionGrants
 
 _log = logging.getLogger("handrail")
 # Globals, because an access through the class takes long in Python 3.11.
-_TREE, _READ, _SAFE = PathUse.TREE, (PathUse.READ, Access.READ), Risk.SAFE
+_TREE, _READ_PATH, _READ, _SAFE = PathUse.TREE, PathUse.READ, Access.READ, Risk.SAFE
 _DIRECT, _PLAN = ExecutorKind.DIRECT, ExecutorKind.PLAN
 _CONSTANTS: Final = frozenset({bool, type(None)})
 # Names under which tools were called are remembered up to this number.
@@ -307,7 +307,7 @@ class Preparer:
             if use is _TREE:
                 touches.append(tree_touch(name, place))
             else:
-                access = _READ[1] if use is _READ[0] else Access.WRITE
+                access = _READ if use is _READ_PATH else Access.WRITE
                 touches.append(Touch(f"file:{place.absolute}", access))
         if entry.arguments.nested_paths is not None:
             resolve_nested(entry, args, files, places, touches)

@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from handrail.shell.languages.endless_code import ENDLESS_LOOP
+
 _FORK: Final = re.compile(r"(?:\b|_)fork(?:pty)?\b")
 _LOOP: Final = re.compile(
     r"\bwhile\b|\bloop\b|\bfor(?:each)?\b|\buntil\b|\bforever\b|\bredo\b|setInterval", re.IGNORECASE
@@ -16,9 +18,6 @@ _LOOP: Final = re.compile(
 _TOKEN: Final = re.compile(r"\([^(){}]*\)|[{};\n]|\w+")
 _LONGEST: Final = 20_000
 _LONGEST_STARTED: Final = 4_000
-_FOREVER: Final = re.compile(
-    r"\bwhile\s*\(?\s*(?:1|true|True)\s*\)?|\bfor\s*\(\s*;\s*(?:1|true)?\s*;[^;)]{0,40}\)|\bloop\s*(?:\{|do\b)|\bfor\s*\{"
-)
 # They start a program and go on at once.
 _STARTS: Final = re.compile(
     r"\bspawn\b|\bPopen\b|\.exec(?:File)?\s*\(|\bProcess\.(?:spawn|start)|\bos\.spawn\w*|\bsystem\s*\([^)\n]*&\s*[\"']"
@@ -43,7 +42,7 @@ def forks_without_end(code: str) -> bool:
 
 def _starts_without_end(code: str) -> bool:
     """Whether code starts programs in a loop without end, and does not wait for any."""
-    loop = _FOREVER.search(code)
+    loop = ENDLESS_LOOP.search(code)
     body = code[loop.end() :] if loop is not None else ""
     return _STARTS.search(body) is not None and _HOLDS.search(body) is None
 

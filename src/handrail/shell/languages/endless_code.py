@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+# The head of a loop that its condition never ends.
+ENDLESS_LOOP: Final = re.compile(
+    r"\bwhile\s*\(?\s*(?:1|true|True)\s*\)?|\bfor\s*\(\s*;\s*(?:1|true)?\s*;[^;)]{0,40}\)|\bloop\s*(?:\{|do\b)|\bfor\s*\{"
+)
 _LOOP: Final = re.compile(
-    r"\bwhile\s*\(?\s*(?:1|true|True|\[1\]|:)\s*\)?|\bfor\s*\(\s*;\s*(?:1|true)?\s*;[^;)]{0,40}\)|\bloop\s*(?:\{|do\b)"
-    r"|\buntil\s*\(?\s*(?:0|false)\b|\bforever\b|\bfor\s*\{|\bwhile\s+1\b"
+    ENDLESS_LOOP.pattern + r"|\bwhile\s*\(?\s*(?:\[1\]|:)|\buntil\s*\(?\s*(?:0|false)\b|\bforever\b"
 )
 _PRINTS: Final = re.compile(
     r"\b(?:print\w*|puts|say|echo|write\w*|putStr\w*|fwrite|fputs|console\.log|append\w*|display|syswrite)\b"

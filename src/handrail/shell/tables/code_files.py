@@ -82,7 +82,7 @@ RUNS_OPERAND: Final = word_set("""
     ansible-playbook ansible-pull expect wish dotnet mono wine jshell groovy kotlin kotlinc scala scala-cli nim
     crystal octave octave-cli racket guile sbcl clisp ocaml runghc runhaskell elixir escript swipl janet fennel
     logrotate crontab tsx ts-node esbuild-runner jbang kscript rust-script hurl k6 pwsh powershell puppet
-    chef-apply chef-solo snakemake nextflow streamlit gunicorn uvicorn flask fab
+    chef-apply chef-solo snakemake nextflow streamlit gunicorn uvicorn flask fab insmod
 """)
 # The second word of these is a file that they run, if the first is a verb for it.
 RUNS_AFTER_VERB: Final[Mapping[str, re.Pattern[str]]] = {
@@ -97,7 +97,6 @@ RUNS_AFTER_VERB: Final[Mapping[str, re.Pattern[str]]] = {
     "streamlit": re.compile(r"run"),
     "k6": re.compile(r"run"),
     "tmux": re.compile(r"source(?:-file)?"),
-    "insmod": re.compile(r".*"),
 }
 # Variables that name a file or library which a program loads before anything else.
 LOADED_VARIABLES: Final = re.compile(
@@ -109,8 +108,8 @@ LOADED_VARIABLES: Final = re.compile(
 STARTUP_CODE: Final = re.compile(
     r".*/(?:(?:user|site)customize\.py|[\w.-]+\.pth|\.(?:g?vim|nvim|ex)rc|init\.(?:vim|lua|el)|\.emacs(?:\.el)?|\.gdbinit|\.lldbinit"
     r"|\.irbrc|\.pryrc|\.Rprofile|\.pythonrc(?:\.py)?|\.pdbrc|\.psqlrc|\.sqliterc|\.tmux\.conf|tmux\.conf|\.screenrc|\.octaverc"
-    r"|\.node_repl_history\.js|startup\.py|ipython_config\.py|\.ghci|\.iex\.exs|\.forward|\.procmailrc|\.wgetrc|\.lessfilter"
-    r"|\.git/config|\.gitconfig|\.mailcap|\.muttrc|\.inputrc|sitecustomize\.pl)"
+    r"|startup\.py|ipython_config\.py|\.ghci|\.iex\.exs|\.forward|\.procmailrc|\.wgetrc|\.lessfilter"
+    r"|\.git/config|\.gitconfig|\.mailcap|\.muttrc|\.inputrc)"
 )
 # A command in such a file: `!command`, `run-shell "command"`, `|command`.
 STARTUP_COMMAND: Final = re.compile(

@@ -26,22 +26,9 @@ _ENTITY: Final = re.compile(r"&(?:lt|gt|amp|quot);")
 _CHARACTERS: Final = {"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"'}
 _COMMENT: Final = re.compile(r"\s*(?:[*#]|//|/\*|--|;)")
 _WORD: Final = re.compile(r"\s*(?:\w+|\S)")
-_MARKUP: Final = frozenset(
-    {
-        ".html",
-        ".htm",
-        ".xhtml",
-        ".xml",
-        ".xsl",
-        ".xsd",
-        ".svg",
-        ".vue",
-        ".svelte",
-        ".xaml",
-        ".plist",
-    }
-    | {".resx", ".csproj", ".props", ".jsp", ".erb", ".ejs", ".hbs", ".j2", ".jinja", ".jinja2"}
-    | {".twig", ".php", ".po", ".ts.snap", ".snap", ".launch", ".config", ".tmpl"}
+_MARKUP: Final = re.compile(
+    r"\.(?:x?html|htm|xml|xsl|xsd|svg|vue|svelte|xaml|plist|resx|csproj|props|jsp|erb|ejs|hbs|j2|jinja2?|twig|php|po|snap"
+    r"|launch|config|tmpl)"
 )
 # In these, a quote that is escaped outside of a string has a meaning.
 _ESCAPING: Final = frozenset({".sh", ".bash", ".zsh", ".fish", ".ps1", ".bat", ".vim", ".el", ""})
@@ -86,13 +73,13 @@ def _has_tag(text: NewText) -> bool:
     if closing is None or closing[0].strip() in old:
         return False
     name = closing["name"]
-    if text.suffix in _MARKUP and re.fullmatch(_CALL_TAGS, name) is None:
+    if _MARKUP.fullmatch(text.suffix) and re.fullmatch(_CALL_TAGS, name) is None:
         return False
     return new.count(f"<{name}") < new.count(f"</{name}>")
 
 
 def _has_wrapper(text: NewText) -> bool:
-    if text.suffix in _MARKUP or "<![CDATA[" in "".join(text.before):
+    if _MARKUP.fullmatch(text.suffix) or "<![CDATA[" in "".join(text.before):
         return False
     return text.after[0].startswith("<![CDATA[") and text.after[-1].rstrip().endswith("]]>")
 
@@ -159,7 +146,7 @@ def _begin(line: str) -> str:
 
 def _has_entities(text: NewText) -> bool:
     """Whether code has an entity for a sign that the old text has as it is in the same place."""
-    if text.suffix in _MARKUP or any(map(_ENTITY.search, text.before)):
+    if _MARKUP.fullmatch(text.suffix) or any(map(_ENTITY.search, text.before)):
         return False
     return any(
         _is_known(line, found, _CHARACTERS[found[0]], text.before)
