@@ -1,10 +1,11 @@
+import gc
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.core.text.nesting import nested_deeper
+from handrail.core.text.nesting import MAX_JSON_DEPTH, nested_deeper, parse_json
 
 VALUES = st.recursive(
     st.none() | st.text('[]{}()"\\ ab', max_size=8),
@@ -44,6 +45,58 @@ def test_the_answer_is_exact_for_json(value, ascii_only):
 
     assert not nested_deeper(text, deepest)
     assert deepest == 0 or nested_deeper(text, deepest - 1)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32-le", None])
+def test_json_is_parsed_up_to_a_depth(encoding):
+    def parse(text):
+        return parse_json(text if encoding is None else text.encode(encoding))
+
+    deep = "[" * (MAX_JSON_DEPTH - 1) + '"é["' + "]" * (MAX_JSON_DEPTH - 1)
+    value = parse(f"[{deep}]")
+    for _ in range(MAX_JSON_DEPTH):
+        (value,) = value
+    assert value == "é["
+    with pytest.raises(ValueError, match="nested deeper than 500"):
+        parse(f"[[{deep}]]")
+    with pytest.raises(ValueError, match="nested"):
+        parse("[" * 100_000)
+    with pytest.raises(ValueError, match="Expecting"):
+        parse("{")
+
+
+def test_line_ends_within_json_strings():
+    assert parse_json('"a\nb"', strict=False) == "a\nb"
+    with pytest.raises(ValueError, match="control character"):
+        parse_json('"a\nb"')
+
+
+def test_finalizers_run_while_json_is_refused():
+    finished = []
+
+    class Finalized:
+        def __init__(self, number):
+            self.cycle, self.number = self, number
+
+        def __del__(self):
+            finished.append(descend(100, self.number))
+
+    def descend(levels, number):
+        return descend(levels - 1, number) if levels else number
+
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.set_threshold(1, 1, 1)
+    try:
+        for number in range(20):
+            Finalized(number)
+            with pytest.raises(ValueError, match="nested"):
+                parse_json("[" * 100_000)
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.collect()
+
+    assert sorted(finished) == list(range(20))
 
 
 def depth_of(value):

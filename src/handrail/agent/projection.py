@@ -6,13 +6,13 @@ and which entries as a summary; the same entries and record always give the same
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from handrail.core.outputs import output_handle
 from handrail.core.ports.models import Message, ResultBlock, TextBlock
+from handrail.core.text.nesting import parse_json
 
 
 class ConversationEntry(NamedTuple):
@@ -152,8 +152,8 @@ def _project_result(block: ResultBlock, call_id: str, record: CompactionRecord) 
 def path_argument(place: ResultPlace) -> str | None:
     """Return the path argument of a call, None if it has none."""
     try:
-        arguments = json.loads(place.arguments_json)
-    except (ValueError, RecursionError):
+        arguments = parse_json(place.arguments_json)
+    except ValueError:
         return None
     if not isinstance(arguments, dict):
         return None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.nesting import MAX_JSON_DEPTH, nested_deeper
 from handrail.core.verdicts import Effect
 from handrail.hooks.spec import BLOCKING_EVENTS, HookEvent, HookSpec, HookStyle
 
@@ -177,10 +178,10 @@ def _load_object(text: str, read_json: ReadJson) -> Mapping[str, Any]:
 
 def _is_json(text: str) -> bool:
     """Whether a less strict parser may read the text."""
+    if nested_deeper(text, MAX_JSON_DEPTH):
+        return True
     try:
         json.loads(text)
-    except RecursionError:
-        return True
     except ValueError:
         return False
     return True

@@ -15,6 +15,7 @@ import anyio
 
 from handrail.core.ports.processes import ProcessChannel
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.nesting import parse_json
 from handrail.core.text.safe_text import safe_text
 from handrail.lsp import messages
 
@@ -164,8 +165,8 @@ class ServerConnection:
 
     def _decode(self, body: bytes) -> Mapping[str, Any]:
         try:
-            message = json.loads(body)
-        except (ValueError, RecursionError) as error:
+            message = parse_json(body)
+        except ValueError as error:
             self.ended = True
             raise messages.BAD_MESSAGE.error(server=self._name, reason="it is not JSON") from error
         return message if isinstance(message, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from handrail.core.ports.workers import WorkerAnswer, WorkerFailure, WorkerRunne
 from handrail.core.problems import ProblemRaised, ProblemTemplate
 from handrail.core.results import Image
 from handrail.core.text.invisible import drop_invisible, format_invisible
+from handrail.core.text.nesting import parse_json
 from handrail.core.text.safe_text import safe_text
 from handrail.media import messages
 
@@ -58,7 +58,7 @@ class WorkerMediaReader:
             answer = await self._run_worker(task._replace(modules=()))
         try:
             return _read_answer(*_split_answer(answer, name), name)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             # The file may have taken over the decoder.
             raise messages.NOT_DECODED.error(name=name, reason="the decoder failed") from None
 
@@ -104,7 +104,7 @@ def _split_answer(answer: WorkerAnswer, name: str) -> tuple[dict[str, Any], byte
     match answer.failure:
         case None:
             head, _, body = answer.output.partition(b"\n")
-            return json.loads(head), body
+            return parse_json(head), body
         case WorkerFailure.MISSING:
             raise messages.EXTRA_MISSING.error(name=name)
         case WorkerFailure.UNSUPPORTED:

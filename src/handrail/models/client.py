@@ -18,6 +18,7 @@ from handrail.core.ports.models import (
     ModelRetry,
     UsageReported,
 )
+from handrail.core.text.nesting import parse_json
 from handrail.models.failures import failure_from_body, read_retry_after
 from handrail.models.retries import RetryCounter, RetryPolicy
 from handrail.models.sse import ServerEvent, SseReader
@@ -251,8 +252,8 @@ def read_event(reader: StreamReader, event: ServerEvent) -> Sequence[ModelEvent]
         reader.stopped = reader.stopped or bool(data)
         return ()
     try:
-        value = json.loads(event.data)
-    except (ValueError, RecursionError):
+        value = parse_json(event.data)
+    except ValueError:
         raise malformed("an event is not JSON") from None
     if not isinstance(value, dict):
         raise malformed("an event is not a JSON object")
@@ -294,8 +295,8 @@ def _not_a_stream(text: str, kind: str) -> ModelFailed:
 
 def _parse_json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return text
 
 

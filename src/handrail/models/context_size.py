@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from handrail.core.ports.models import ModelFailed, ModelLimits
+from handrail.core.text.nesting import parse_json
 from handrail.models import messages
 from handrail.models.client import Endpoint
 from handrail.models.profiles import ModelProfile
@@ -123,7 +124,7 @@ class _Inquiry:
                 else:
                     reply = await self._transport.post(url, self._headers, body)
                 return await _read_json(reply)
-        except (ModelFailed, TimeoutError, ValueError, RecursionError):
+        except (ModelFailed, TimeoutError, ValueError):
             return None
 
 
@@ -155,7 +156,7 @@ async def _read_json(reply: HttpReply) -> dict[str, Any] | None:
                 return None
     finally:
         await reply.aclose()
-    value = json.loads(data) if reply.status == 200 else None
+    value = parse_json(data) if reply.status == 200 else None
     return value if isinstance(value, dict) else None
 
 

@@ -20,6 +20,7 @@ from handrail.core.ports.media import MediaKind, MediaReader
 from handrail.core.ports.processes import ProcessChannel
 from handrail.core.ports.web import Screenshot, ScreenshotOptions
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.nesting import parse_json
 from handrail.web import messages
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -93,7 +94,7 @@ class ChromiumCamera:
                 shot, png = await page.capture(options)
         except TimeoutError:
             raise messages.BROWSER_TOO_SLOW.error(url=url.text, seconds=limit_s) from None
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        except (ValueError, TypeError, LookupError, AttributeError):
             # The page may have taken over the browser.
             reason = "its answer is invalid"
             raise messages.BROWSER_FAILED.error(url=url.text, reason=reason) from None
@@ -254,7 +255,7 @@ class BrowserPage:
         data = await self._channel.receive_until(_END, _MAX_MESSAGE)
         if not data:
             raise messages.BROWSER_FAILED.error(url=self._url.text, reason="the browser ended")
-        message: dict[str, Any] = json.loads(data.removesuffix(_END))
+        message: dict[str, Any] = parse_json(data.removesuffix(_END))
         params = message.get("params", {})
         match message.get("method"):
             case "Fetch.requestPaused":

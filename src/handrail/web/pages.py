@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from handrail.core.names.web_urls import WebUrl
 from handrail.core.ports.web import WebPage
 from handrail.core.ports.workers import WorkerAnswer, WorkerFailure, WorkerRunner, WorkerTask
 from handrail.core.text.invisible import drop_invisible, format_invisible
+from handrail.core.text.nesting import parse_json
 from handrail.core.text.safe_text import safe_text
 from handrail.web import messages
 from handrail.web.fetcher import HttpFetcher, HttpPage
@@ -123,8 +123,8 @@ def read_answer(answer: WorkerAnswer) -> dict[str, Any]:
     if answer.failure is not None:
         raise messages.NOT_CONVERTED.error(reason=answer.failure.value)
     try:
-        found: dict[str, Any] = json.loads(answer.output)
-    except (ValueError, RecursionError):
+        found: dict[str, Any] = parse_json(answer.output)
+    except ValueError:
         raise messages.NOT_CONVERTED.error(reason=WorkerFailure.CRASHED.value) from None
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, quote_plus, urlsplit
@@ -13,6 +12,7 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 from handrail.core.names.web_urls import WebUrl, parse_web_url
 from handrail.core.ports.web import DUCKDUCKGO_URL, SearchBackend, SearchHit
 from handrail.core.ports.workers import WorkerFailure, WorkerRunner
+from handrail.core.text.nesting import parse_json
 from handrail.web import messages
 from handrail.web.fetcher import HttpFetcher
 from handrail.web.pages import html_task, read_answer
@@ -59,9 +59,9 @@ class SearxNg:
         url = f"{self._url}/search?format=json&q={quote_plus(query)}"
         body = await _get(self._fetcher, url, self.name)
         try:
-            results = json.loads(body)["results"]
+            results = parse_json(body)["results"]
             found = [{**one, "snippet": one.get("content") or ""} for one in results]
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             reason = "the answer is not its JSON format"
             raise messages.SEARCH_FAILED.error(engine=self.name, reason=reason) from None
         return read_hits(found, max_results)

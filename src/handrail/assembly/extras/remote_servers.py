@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import stat
@@ -17,6 +16,7 @@ from handrail.config.model import Settings
 from handrail.config.remote_server_tables import RemoteServerTable, check_server_name
 from handrail.core.ports.processes import Strength
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.nesting import parse_json
 from handrail.core.text.safe_text import safe_text
 from handrail.engine.registry import Registry, ToolOrigin
 
@@ -71,8 +71,8 @@ def _read_object(path: Path) -> dict[str, Any]:
         with os.fdopen(descriptor, encoding="utf-8") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return {}
-            given = json.loads(file.read(_MAX_BYTES))
-    except (OSError, ValueError, RecursionError):
+            given = parse_json(file.read(_MAX_BYTES))
+    except (OSError, ValueError):
         return {}
     return given if isinstance(given, dict) else {}
 

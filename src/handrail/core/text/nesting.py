@@ -4,8 +4,11 @@ before a recursive parser reads the text.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final
+from typing import Any, Final
+
+MAX_JSON_DEPTH: Final = 500
 
 # Possessive, so that a long string costs no memory; an unclosed one runs to the end.
 _STRINGS: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -27,3 +30,16 @@ def nested_deeper(text: str, limit: int, *, strings: bool = True) -> bool:
         if depth > limit:
             return True
     return False
+
+
+def parse_json(text: str | bytes | bytearray, *, strict: bool = True) -> Any:
+    """Parse JSON that another program sent; raises ValueError, also if it is nested too deeply.
+
+    `json.loads` refuses deep nesting too, but only at the interpreter's limit for recursion, where
+    a finalizer that happens to run fails as well.
+    """
+    if not isinstance(text, str):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    if nested_deeper(text, MAX_JSON_DEPTH):
+        raise ValueError(f"nested deeper than {MAX_JSON_DEPTH} levels")
+    return json.loads(text, strict=strict)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.text.nesting import MAX_JSON_DEPTH, nested_deeper
 from handrail.engine import messages
 
 MAX_CHARS: Final = 32 * 1024 * 1024
@@ -50,10 +51,10 @@ def load_json(text: str) -> Any:
             f"the arguments are {len(text):,} characters long, the limit is {MAX_CHARS:,}",
             hint="send large content in several calls",
         )
+    if nested_deeper(text, MAX_JSON_DEPTH):
+        raise _too_deep()
     try:
         return _DECODER.decode(text)
-    except RecursionError as error:
-        raise _too_deep() from error
     except json.JSONDecodeError as error:
         raise _not_json(text, error) from error
     except ValueError as error:

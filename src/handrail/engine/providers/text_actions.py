@@ -5,7 +5,6 @@ The whole text of a reply must be the action. One that a model quotes beside oth
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection
 from typing import Any, Final
@@ -13,6 +12,7 @@ from typing import Any, Final
 from handrail.core.finish_words import get
 from handrail.core.ports.models import Finish
 from handrail.core.results import ToolResult
+from handrail.core.text.nesting import parse_json
 from handrail.engine.providers.provider_messages import (
     Provider,
     ResponseEnd,
@@ -38,8 +38,8 @@ def parse_action(text: str, actions: Collection[str]) -> dict[str, Any] | None:
     if not text.startswith("{") or len(text) > _MAX_CHARS:
         return None
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         return None
     name = value.pop("type", None)
     # A provider gives no id to a text.

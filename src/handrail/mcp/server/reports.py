@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Self, get_args
@@ -18,6 +17,7 @@ from mcp_types import LoggingLevel, LoggingMessageNotification, LoggingMessageNo
 
 from handrail.core.events import CallHeartbeat, CallOutput, CallProgress, Event
 from handrail.core.results import ToolResult
+from handrail.core.text.nesting import parse_json
 from handrail.core.text.safe_text import safe_text
 
 META: Final = "handrail/result"
@@ -152,8 +152,8 @@ def _structured(text: str, data: Any) -> dict[str, Any]:
 def _is_data_text(text: str, data: Any) -> bool:
     """Return whether the text is the data as JSON."""
     try:
-        return text[:1] in ("{", "[") and bool(json.loads(text) == data)
-    except (ValueError, RecursionError):
+        return text[:1] in ("{", "[") and bool(parse_json(text) == data)
+    except ValueError:
         return False
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from handrail.core.finish_words import get
 from handrail.core.ports.models import ModelFailed
+from handrail.core.text.nesting import parse_json
 
 LONE_HALF: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -39,8 +40,8 @@ def parse_object(text: str) -> dict[str, Any] | None:
     if not text or text.isspace():
         return {}
     try:
-        value = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
+        value = parse_json(text, strict=False)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

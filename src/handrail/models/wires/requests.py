@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from handrail.core.ports.models import (
     ResultBlock,
     TextBlock,
 )
+from handrail.core.text.nesting import parse_json
 from handrail.models.wires.fields import parse_object
 from handrail.models.wires.reader import StreamReader
 
@@ -223,8 +223,8 @@ def require_object(arguments: Any) -> None:
     """Raise `ModelFailed` unless arguments are a JSON object, or the text of one."""
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments, strict=False)
-        except (ValueError, RecursionError):
+            arguments = parse_json(arguments, strict=False)
+        except ValueError:
             arguments = None
     if not isinstance(arguments, dict):
         raise broken("the arguments of a call are not a JSON object")

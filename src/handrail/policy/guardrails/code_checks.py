@@ -7,7 +7,6 @@ line counts as added if it occurs more often in the new content than in the old 
 from __future__ import annotations
 
 import codecs
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -18,6 +17,7 @@ from handrail.core.places import shown
 from handrail.core.plan import Change, Plan
 from handrail.core.text.content import Buffer, Content
 from handrail.core.text.content_compare import common_length
+from handrail.core.text.nesting import parse_json
 from handrail.core.text.safe_text import safe_text
 from handrail.policy import messages
 from handrail.policy.guardrails.omissions import OMISSION_WORDS, omissions
@@ -272,9 +272,9 @@ def _wide(start: bytes) -> str | None:
 def _cells(data: bytes) -> bytes:
     """The sources of a notebook's cells; data that is not a notebook is returned unchanged."""
     try:
-        cells = json.loads(data)["cells"]
+        cells = parse_json(data)["cells"]
         return "\n".join(_source(cell["source"]) for cell in cells).encode("utf-8", "replace")
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError):
         return data
 
 

@@ -90,16 +90,16 @@ def _export(options: Namespace, chosen: ConversationSummary) -> None:
 
 def _read_file(name: str) -> Any:
     """Return the JSON value in a file, None if it is too long; raises `invalid_arguments`."""
-    import json
     from pathlib import Path
 
     from handrail.agent.session_file import MAX_FILE_BYTES
+    from handrail.core.text.nesting import parse_json
 
     try:
         with Path(name).expanduser().open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
-        return json.loads(data) if len(data) <= MAX_FILE_BYTES else None
-    except (OSError, ValueError, RecursionError) as error:
+        return parse_json(data) if len(data) <= MAX_FILE_BYTES else None
+    except (OSError, ValueError) as error:
         raise messages.LINES_UNREADABLE.error(file=name, error=error, field="session") from error
 
 
