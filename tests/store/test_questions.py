@@ -9,11 +9,12 @@ import anyio
 import pytest
 from tests.support.waiting import LIMIT_S, join_threads, wait_until_async
 
+import handrail
 from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.ports.questions import ModelQuestion, QuestionRequest
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.host.terminal.approval_queue import PendingApproval, answer_pending
+from handrail.host.terminal.approval_queue import PendingApproval, answer_pending, confirm_answer
 from handrail.store.postgres import questions
 from handrail.store.postgres.listener import ChannelListener
 from handrail.store.postgres.questions import (
@@ -108,6 +109,70 @@ async def test_a_question_is_answered_over_another_connection(url):
         answer_pending(PendingApproval(*asked), Answer.YES)
     assert late.value.problem.code == "conflict"
     assert list_questions(url, lambda owner: True) == []
+
+
+@pytest.mark.parametrize(
+    "decision", [Reply(Answer.NO, "events"), Reply(Answer.YES, "approvals"), None]
+)
+async def test_a_shared_question_is_closed_by_the_decision(url, decision):
+    asker = approver(url)
+    asker.shared = True
+    asking = asyncio.ensure_future(asker.ask(request()))
+    (asked,) = await until_asked(url)
+    pending = PendingApproval(*asked)
+    answer_pending(pending, Answer.YES)
+    await asyncio.wait_for(asking, LIMIT_S)
+    open_before = asked.slot.is_asked()
+
+    asker.report_decision(request(), decision)
+
+    assert (open_before, asked.slot.is_asked()) == (True, False)
+    if decision and decision.refuses:
+        with pytest.raises(ProblemRaised) as told:
+            confirm_answer(pending, Answer.YES)
+        assert told.value.problem.code == "conflict"
+    else:
+        confirm_answer(pending, Answer.YES)
+
+
+async def test_a_refusal_elsewhere_replaces_a_yes_of_the_same_moment(url):
+    asker = approver(url)
+    asking = asyncio.ensure_future(asker.ask(request()))
+    (asked,) = await until_asked(url)
+    answer_pending(PendingApproval(*asked), Answer.YES)
+    # The asking task has not run since, so it still takes an answer from elsewhere.
+    earlier = asker.close_question(request(), Reply(Answer.NO, "events"))
+    await asyncio.wait_for(asking, LIMIT_S)
+
+    assert earlier is None
+    with pytest.raises(ProblemRaised) as told:
+        confirm_answer(PendingApproval(*asked), Answer.YES)
+    assert told.value.problem.code == "conflict"
+
+
+async def test_a_yes_from_another_machine_that_gives_way_to_a_refusal_here_is_told(url, tmp_path):
+    refusal = asyncio.get_running_loop().create_future()
+
+    class Desk:
+        via = "desk"
+
+        async def ask(self, request):
+            return await refusal
+
+    async with handrail.open(
+        tmp_path, store=url, mode="default", approver=["approvals", Desk()]
+    ) as rt:
+        call = asyncio.ensure_future(rt.call("write_file", {"path": "a", "content": "x"}))
+        (asked,) = await until_asked(url)
+        # Both before the loop runs again.
+        answer_pending(PendingApproval(*asked), Answer.YES)
+        refusal.set_result(Reply(Answer.NO, "desk", "ann"))
+        result = await asyncio.wait_for(call, LIMIT_S)
+        with pytest.raises(ProblemRaised) as told:
+            confirm_answer(PendingApproval(*asked), Answer.YES)
+
+    assert (result.ok, (tmp_path / "a").exists()) == (False, False)
+    assert "no (from desk, by ann)" in told.value.problem.message
 
 
 async def test_questions_of_a_model_get_their_words(url):

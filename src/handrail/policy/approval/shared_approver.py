@@ -57,7 +57,12 @@ class SharedApprover:
     ) -> None:
         if not approvers:
             raise messages.NO_APPROVERS.error(field="approver")
-        self.approvers = tuple(approvers)
+        # All are asked by one: only that one knows which answer counts.
+        self.approvers: tuple[Approver, ...] = tuple(
+            inner
+            for one in approvers
+            for inner in (one.approvers if isinstance(one, SharedApprover) else [one])
+        )
         self._on_answer = on_answer
         for one in self.approvers:
             if isinstance(one, ReportsDecisions):

@@ -64,6 +64,21 @@ class ServerSlot(NamedTuple):
                 raise FileExistsError(self.id)
         raise FileNotFoundError(self.id)
 
+    def refuse(self, said: Mapping[str, Any], binding: str) -> None:
+        """Store a refusal in place of another answer."""
+        if self.read().get("answer") == said.get("answer"):
+            return
+        text = json.dumps({"v": ANSWER_VERSION, **said, "binding": binding})
+        with _connection(self.url) as db:
+            db.execute("UPDATE questions SET answer = ? WHERE id = ?", (text, self.id))
+
+    def close(self) -> None:
+        """Remove a question without an answer, and the text of one with an answer."""
+        with _connection(self.url) as db:
+            db.execute("DELETE FROM questions WHERE id = ? AND answer IS NULL", (self.id,))
+            db.execute("UPDATE questions SET request = '' WHERE id = ?", (self.id,))
+            db.run(f"NOTIFY {CHANNEL}")
+
     def read(self) -> Mapping[str, Any]:
         """The answer; empty if there is none."""
         with _connection(self.url) as db:
@@ -107,6 +122,9 @@ class ServerApprover:
         self._now_ns = now_ns
         # The slots of the open questions, by their bindings.
         self._slots: dict[str, ServerSlot] = {}
+        # If others are asked, too, `report_decision` closes what was answered here.
+        self.shared = False
+        self._answered: dict[str, ServerSlot] = {}
 
     async def ask(self, request: ApprovalRequest) -> Reply:
         """Publish the question and wait for its answer; the question is always closed."""
@@ -135,10 +153,24 @@ class ServerApprover:
                 earlier = QuestionReply.from_dict(slot.read(), request, self._asker.via)
             else:
                 earlier = Reply.from_dict(slot.read(), request.binding, self._asker.via)
-            return earlier if earlier.refuses or not reply.refuses else None
+            if earlier.refuses or not reply.refuses:
+                return earlier
+            slot.refuse(reply.to_dict(), request.binding)
         except FileNotFoundError:
             return None
         return None
+
+    def report_decision(
+        self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply | None
+    ) -> None:
+        """Close a question that was answered here; a refusal given elsewhere replaces the answer."""
+        slot = self._answered.pop(request.binding, None)
+        if slot is None:
+            return
+        with contextlib.suppress(LostConnection):
+            if reply is not None and reply.refuses:
+                slot.refuse(reply.to_dict(), request.binding)
+            slot.close()
 
     async def _wait(
         self,
@@ -150,14 +182,16 @@ class ServerApprover:
             # Listen first: an immediate answer is announced immediately.
             listener = await to_thread.run_sync(self._listen, publication)
             slot = await to_thread.run_sync(self._publish, request, publication)
-            self._slots[request.binding] = slot
             while (said := await to_thread.run_sync(self._poll_answer, slot)) is None:
                 await to_thread.run_sync(listener.wait, _LOOK_S)
-            return parse(said)
+            reply = parse(said)
+            if self.shared:
+                self._answered.setdefault(request.binding, slot)
+            return reply
         finally:
-            self._slots.pop(request.binding, None)
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(self._close, publication)
+            self._slots.pop(request.binding, None)
 
     def _listen(self, publication: _Publication) -> ChannelListener:
         listener = ChannelListener(self._url, CHANNEL)
@@ -176,6 +210,8 @@ class ServerApprover:
                 # The task that waited was cancelled.
                 return ServerSlot(self._url, "")
             publication.slot = self._insert(request)
+            # At once, so that an answer given elsewhere finds it.
+            self._slots[request.binding] = publication.slot
             return publication.slot
 
     def _insert(self, request: ApprovalRequest | QuestionRequest) -> ServerSlot:
@@ -209,12 +245,9 @@ class ServerApprover:
             publication.closed, slot = True, publication.slot
             if publication.listener is not None:
                 publication.listener.close()
-        if slot is None:
-            return
-        with contextlib.suppress(LostConnection), _connection(self._url) as db:
-            db.execute("DELETE FROM questions WHERE id = ? AND answer IS NULL", (slot.id,))
-            db.execute("UPDATE questions SET request = '' WHERE id = ?", (slot.id,))
-            db.run(f"NOTIFY {CHANNEL}")
+        if slot is not None and slot not in self._answered.values():
+            with contextlib.suppress(LostConnection):
+                slot.close()
 
 
 def list_questions(url: str, is_alive: Callable[[str], bool]) -> list[ServerQuestion]:
