@@ -195,6 +195,17 @@ def test_a_fleet_needs_records(tmp_path):
     assert raised.value.problem.code == "invalid_arguments"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"), [({"mode": "sandbox"}, "sandbox"), ({"keep": "some"}, "some")]
+)
+def test_options_that_no_task_could_run_with(wrong, said):
+    with pytest.raises(ProblemRaised) as refused:
+        FleetOptions(**wrong)
+
+    assert refused.value.problem.code == "invalid_arguments"
+    assert said in refused.value.problem.message
+
+
 def test_a_task_that_changed_is_a_conflict_and_new_ones_are_added(tmp_path):
     run(make_fleet(plain("a", 1), TimedExecutor(), tmp_path))
     more = TimedExecutor()

@@ -18,6 +18,7 @@ from handrail.agent.budget import Budget
 from handrail.core.names.store_location import MEMORY
 from handrail.core.problems import ProblemRaised
 from handrail.host.state.identities import this_process
+from handrail.policy.modes import parse_mode
 from handrail.scale import messages
 from handrail.scale.executor import FleetExecutor, LocalExecutor, TaskEnded, WorkerLost
 from handrail.scale.journal import FleetJournal, WaitingTask
@@ -35,6 +36,7 @@ _MOST_LOST: Final = 3
 _MOST_UNREADY: Final = 5
 DEFAULT_DISK_BYTES: Final = 2 << 30
 DEFAULT_ENTRIES: Final = 500_000
+KEPT_PARTS: Final = ("records", "all", "nothing")
 FleetListener = Callable[[Mapping[str, Any]], None]
 
 
@@ -56,6 +58,16 @@ class FleetOptions:
     keep: str = "records"
     tenants: Mapping[str, TenantLimits] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Raise `invalid_arguments` for a value that no task could run with."""
+        if self.mode is not None:
+            parse_mode(self.mode)
+        if self.keep not in KEPT_PARTS:
+            known = ", ".join(KEPT_PARTS)
+            raise messages.UNKNOWN_KEEP.error(field="keep", name=str(self.keep), known=known)
+        if self.store == MEMORY:
+            raise messages.NO_MEMORY_STORE.error(field="store")
+
 
 class Fleet:
     """Runs tasks: a file of JSON lines, or mappings with the keys of a line. `state` is the
@@ -74,8 +86,6 @@ class Fleet:
             if not isinstance(tasks, str | PathLike):
                 raise TypeError("state is needed where the tasks are not in a file")
             state = state_directory(Path(tasks))
-        if options is not None and options.store == MEMORY:
-            raise messages.NO_MEMORY_STORE.error(field="store")
         self._tasks = tasks
         self.state = FleetState(Path(state))
         self.executor = executor or LocalExecutor()

@@ -68,6 +68,11 @@ STORE_FAILED: Final = ProblemTemplate(
     hint="correct the cause, then run again: the tasks continue",
     retryable=True,
 )
+UNKNOWN_KEEP: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{name!r} cannot be kept of a task",
+    hint="use one of: {known}",
+)
 NO_MEMORY_STORE: Final = ProblemTemplate(
     "invalid_arguments",
     "a fleet cannot continue without the records of its tasks",
