@@ -373,12 +373,15 @@ def test_without_a_home_nothing_of_the_user_is_critical():
         (".git/config", False),
         (".git/refs/heads", False),
         ("src/.git", False),
-        ("../.git", False),
+        ("../.git", True),
+        ("/home/u/other/.git", True),
+        ("/srv/git/*.git", True),
+        ("/tmp/clone/.git", False),
         (".", False),
         ("*", False),
     ],
 )
-def test_where_the_history_of_a_root_is_kept(field, history):
+def test_where_the_history_of_a_repository_is_kept(field, history):
     assert PLACES.is_repository(field, ROOT) is history
 
 

@@ -14,7 +14,7 @@ from handrail.shell.tables.program_table import ANY, ProgramSpec, load_programs
 
 TABLES = Path(handrail.shell.__file__).parent / "tables" / "programs"
 KEYS = {
-    "fetching",
+    *("fetching", "cancels", "leads"),
     *("class", "why", "options", "operands", "style", "drops", "turns", "spreads", "changes"),
     *("early", "stops", "default", "answers", "traits", "deny", "clears", "dev", "danger", "sub"),
 }

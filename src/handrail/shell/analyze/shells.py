@@ -29,7 +29,7 @@ _LONG_FLAGS: Final = frozenset(
 _LONG: Final = _LONG_FLAGS.union(_LONG_VALUES)
 # What dash and other shells read differently; also inside quotes, to be on the safe side.
 _BASHISMS: Final = re.compile(
-    r"\[\[|\(\(|[<>=]\(|\$['\"\[]|&>|<<<|\|&|>&[^0-9-]|\{[^}]*(?:,|\.\.)|\$\{!|[@?*+!]\("
+    r"\[\[|\(\(|[<>=]\(|\$['\"\[]|&>|<<<|\|&|>&[^0-9-]|\{[^{}]*(?:,|\.\.)|\$\{!|[@?*+!]\("
     r"|(?:^|[\s;&|(])(?:function|select|coproc|time|source|let|declare|typeset)\b"
 )
 

@@ -55,12 +55,20 @@ class CriticalPaths:
         return None
 
     def is_repository(self, field: str, cwd: str | None) -> bool:
-        """Whether the path is where a root keeps the history of its repository."""
-        return any(
+        """Whether the path is where a root, or a repository outside of it, keeps its history."""
+        return self._is_foreign_repository(field, cwd) or any(
             self._is_store(parts[len(root) :])
             for parts in self._ways(field, cwd, follow=False)
             for root in self._roots
             if len(parts) > len(root) and _takes(parts[: len(root)], root)
+        )
+
+    def _is_foreign_repository(self, field: str, cwd: str | None) -> bool:
+        """Whether the path is the history of a repository outside of the workspace, or several."""
+        return any(
+            parts[-1] in (".git", ".hg", ".jj", ".bzr") or parts[-1] == "*.git"
+            for parts in self._ways(field, cwd, follow=False)
+            if len(parts) > 1 and parts[0] not in places.SCRATCH and not self._inside(parts)
         )
 
     def _is_store(self, below: Sequence[str]) -> bool:
@@ -126,6 +134,14 @@ class CriticalPaths:
             what = plain_text(field)
         return what
 
+    def is_service_data(self, field: str, cwd: str | None) -> bool:
+        """Whether the path is in a directory where a service of the machine keeps its data."""
+        return any(
+            tuple(parts[:2]) == ("var", "lib") and len(parts) > 2 and _keeps_data(parts)
+            for parts in self._ways(field, cwd, follow=False)
+            if not self._inside(parts)
+        )
+
     def is_site(self, field: str, cwd: str | None) -> bool:
         """Whether the path is a directory that a server shows: a deployment fills it again."""
         return any(
@@ -136,6 +152,7 @@ class CriticalPaths:
         """Whether the path is where backups of the machine are kept, or below it."""
         return any(
             tuple(parts[: len(place)]) == place
+            or (parts[:1] in places.MOUNTED and parts[1:2] in places.BACKUP_NAMES)
             for parts in self._ways(field, cwd, follow=False)
             for place in places.BACKUPS
             if not self._inside(parts)

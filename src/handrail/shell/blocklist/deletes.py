@@ -9,8 +9,9 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.analyze.narrowed_lists import are_narrowed, feeding_stages
 from handrail.shell.blocklist import messages
-from handrail.shell.blocklist.critical_paths import is_wildcard
+from handrail.shell.blocklist.critical_paths import CriticalPaths, is_wildcard
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import UNKNOWN, plain_text, printed_field
 from handrail.shell.tables.word_list import word_set
@@ -48,11 +49,15 @@ _MATCHES_ALL: Final = re.compile(
 _LISTERS: Final = frozenset(("locate", "plocate", "mlocate", "tree", "du"))
 # A redirect to the file that was found.
 _EMPTIES: Final = re.compile(r"(?<![0-9&>])>\|?\s*[\"']?(?:\$|\{\})")
+# They print most of the lines that they read.
+_PASSING: Final = word_set("grep egrep sort uniq tac head tail shuf")
 _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
 # A directory with nothing in it, by its name or since it was just made.
 _EMPTY_SOURCE: Final = re.compile(
-    rf"(?:.*/)?(?:empty\w*|null|void|nothing|blank|e)/?|{UNKNOWN}/?|/tmp/tmp\.simulated/?"
+    r"(?:.*/)?(?:empty[\w.-]*|null|void|nothing|none|blank|e)/?|/tmp/tmp\.simulated/?"
 )
+_MOST_EARLIER: Final = 100
+_FILL_NOTHING: Final = word_set("mkdir cd echo set export true : sleep rm ssh sshpass")
 _NEGATIONS: Final = ("!", "-not")
 # Filters by age or size; without one a search for a kind of file finds all that is worth keeping.
 _BY_AGE: Final = word_set("""
@@ -123,7 +128,8 @@ def _blanked(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
         empty = any(one.operator == "<" and one.target.value in _BLANKS for one in fed)
         targets = targets if empty else []
     for field in targets:
-        if command.critical_paths.is_private_key(field, call.cwd):
+        places = command.critical_paths
+        if places.is_private_key(field, call.cwd) or places.is_service_data(field, call.cwd):
             yield call.reason(
                 messages.DELETES.format(what=plain_text(field)), messages.NAME_THE_FILES
             )
@@ -252,13 +258,36 @@ def _ruinous(command: str) -> bool:
 
 
 def _synced(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    nothing = any(map(_EMPTY_SOURCE.fullmatch, map(plain_text, call.operands[:-1])))
+    nothing = has_empty_source(call, command) or any(
+        one.rstrip("/") == UNKNOWN for one in call.operands[:-1]
+    )
     replaced = replaced_tree(call)
     # A deployment replaces a site by its next version.
     if nothing or not any(command.critical_paths.is_site(one, call.cwd) for one in replaced):
         yield from _gone(call, command, replaced)
     if not call.is_dry_run and call.has_option("", "remove-source-files"):
         yield from _gone(call, command, call.operands[:-1])
+
+
+def has_empty_source(call: ProgramCall, command: ExpandedCommand) -> bool:
+    """Whether a program copies a directory with nothing in it: by its name, or since it was just made."""
+    sources = [plain_text(one) for one in call.operands[:-1]]
+    if any(map(_EMPTY_SOURCE.fullmatch, sources)):
+        return True
+    earlier = command.flat.invocations[:_MOST_EARLIER]
+    made = {
+        _plain_path(word.value)
+        for one in earlier
+        for word in one.words[1:]
+        if program_basename(one.program or "") == "mkdir"
+    }
+    # Any other program may have put something into it.
+    others = {program_basename(one.program or "") for one in earlier if one.words} - {call.name}
+    return others <= _FILL_NOTHING and any(_plain_path(one) in made for one in sources)
+
+
+def _plain_path(word: str | None) -> str:
+    return (word or "").removeprefix("./").rstrip("/")
 
 
 def find_listed_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
@@ -269,8 +298,14 @@ def find_listed_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
 def listed_paths(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
     """The paths that other programs of a pipe print for this one, where nothing is left out."""
     for producer in input_sources(call.invocation, command.flat.invocations):
-        for fields in command.expander.likely(producer.words, call.cwd):
-            yield from _produced(fields, call, producer)
+        passing = program_basename(producer.program or "") in _PASSING
+        # What leaves out a little leaves almost everything.
+        stages = feeding_stages([producer]) if passing else [producer]
+        if passing and are_narrowed([producer], stages):
+            continue
+        for stage in stages:
+            for fields in command.expander.likely(stage.words, call.cwd):
+                yield from _produced(fields, call, stage, command.critical_paths)
 
 
 def piped_operands(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
@@ -287,22 +322,28 @@ def piped_operands(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]
     yield from listed_paths(call, command)
 
 
-def _produced(fields: Sequence[str], call: ProgramCall, producer: Invocation) -> Iterator[str]:
+def _produced(
+    fields: Sequence[str], call: ProgramCall, producer: Invocation, places: CriticalPaths
+) -> Iterator[str]:
     name = program_basename(fields[0]) if fields else ""
     if name in ("echo", "printf"):
         yield from printed_field(fields, call.cwd).split()
     elif name in ("find", "fd"):
-        yield from _unfiltered(ProgramCall(name, tuple(fields[1:]), call.cwd, producer))
+        find = ProgramCall(name, tuple(fields[1:]), call.cwd, producer)
+        yield from _unfiltered(find, places)
     elif name in _LISTERS:
         yield from (one for one in fields[1:] if not one.startswith("-"))
     elif name == "ls":
-        yield from (f"{one}/*" for one in fields[1:] if not one.startswith("-"))
+        whole = any(one[:1] == "-" and one[:2] != "--" and "d" in one for one in fields[1:])
+        yield from (one if whole else f"{one}/*" for one in fields[1:] if not one.startswith("-"))
 
 
-def _unfiltered(find: ProgramCall) -> Iterator[str]:
+def _unfiltered(find: ProgramCall, places: CriticalPaths) -> Iterator[str]:
     narrowed = _narrows(find.arguments)
     for start in search_starts(find):
-        if not narrowed or start.strip("/.") == "":
+        # In the system nothing is one's own.
+        system = start.startswith("/") and places.system_target(start, find.cwd) is not None
+        if not narrowed or system or start.strip("/.") == "":
             yield start if start != "." else "./*"
 
 

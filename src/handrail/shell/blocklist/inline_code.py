@@ -24,7 +24,10 @@ from handrail.shell.languages.code_folding import (
     starts_programs,
     without_line_ends,
 )
+from handrail.shell.languages.endless_code import fills_memory
+from handrail.shell.languages.service_code import empties_service
 from handrail.shell.tables.catastrophes import RIGHTS
+from handrail.shell.tables.refused_uses import CLOUD
 
 _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
 _DELETING: Final = re.compile(
@@ -76,9 +79,15 @@ _WALKED: Final = re.compile(
 _JOINS: Final = re.compile(r"[\s+.,]*+")
 # `Dir["/etc/*"]`, `</etc/*>`.
 _GLOBBED: Final = re.compile(r"[\"'<]([/~][\w./~-]*?)/(?:\*\*/)?\*[\"'>]")
-_WALKED_PATH: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:rglob|glob|iterdir|walk)")
+_WALKED_PATH: Final = re.compile(
+    r"(?:Path\(\s*+)?" + _QUOTED + r"\s*+\)?\.(?:rglob|glob|iterdir|walk|children|each_child)\b"
+)
 _REMOVES: Final = re.compile(
     r"\b(?:os\.(?:remove|unlink|rmdir)|file\.remove|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf?|(?:os\.|File\.)?l?ch(?:mod|own)(?:Sync)?)\b"
+)
+# By a command, or since nothing is left of it.
+_RUINS: Final = re.compile(
+    _REMOVES.pattern + r"|[\"'`]rm\s+-|\.unlink\(|\bopen\(\s*\w+\s*,\s*[\"']w|\btruncate\("
 )
 # The whole environment, as text to send.
 _ENVIRONMENT: Final = re.compile(
@@ -138,6 +147,14 @@ _FORMATS: Final = re.compile(
     r"(?i)(?:^|[;&|\n]|/c\s)[^\S\n]*+format(?:\.com)?\s+[a-z]:|\bFormat-Volume\b|\bClear-Disk\b"
 )
 _MOST_EXECUTED: Final = 4
+_MOST_WRITTEN: Final = 12
+# A start file of a shell, and what writes.
+_STARTUP_FILE: Final = re.compile(
+    r"\.(?:bashrc|zshrc|profile|bash_profile|zprofile|zshenv|bash_login|kshrc)[\"']"
+)
+_WRITES: Final = re.compile(
+    r"[\"'](?:a|w|>>?)[bt+]*[\"']|write_text|append|file_put_contents|writeFile"
+)
 # A call that runs text, with what was read in its arguments.
 _RUNS_INPUT: Final = re.compile(
     r"\b(?:system|exec\w*|eval|popen|spawn\w*|run|call|check_output|getoutput|qx|Function|instance_eval)\b[^;\n]{0,80}?"
@@ -195,6 +212,10 @@ def _damage(
     for text in _decoded(code):
         yield from _damage(text, options, places, cwd, look)
         yield from (reason.text for reason in look(text))
+    if _STARTUP_FILE.search(code) and _WRITES.search(code):
+        # What it writes there runs at the next login.
+        for match in islice(re.finditer(_QUOTED, code), _MOST_WRITTEN):
+            yield from (reason.text for reason in look((match[1] or "").replace("\\n", "\n")))
     entered = _ENTERED.search(code)
     start = f"cd {entered[1]}; " if entered else ""
     for command in _commands(code):
@@ -228,7 +249,7 @@ def _deleted_otherwise(code: str, places: CriticalPaths, cwd: str | None) -> Ite
     """Deletions by a method of a path, by a walk over a tree, or by a command without quotes."""
     patterns = (_WALKED, _WALKED_PATH, _GLOBBED)
     walked = chain.from_iterable(pattern.finditer(code) for pattern in patterns)
-    removed = [match[1] or "" for match in walked] if _REMOVES.search(code) else []
+    removed = [match[1] or "" for match in walked] if _RUINS.search(code) else []
     objects = [match[1] or "" for match in _DELETED_OBJECT.finditer(code)]
     bare = [match[1] for match in _BARE_TARGET.finditer(code)]
     for path in (*objects, *bare, *removed):
@@ -273,6 +294,10 @@ def _process_damage(code: str, options: str) -> Iterator[str]:
         yield f"{messages.REVERSE_SHELL}; {messages.DOWNLOAD_FIRST}"
     if _BECOMES_ROOT.search(code):
         yield "; ".join(RIGHTS)
+    if fills_memory(code):
+        yield f"{messages.CODE_FILLS_MEMORY}; {messages.USE_WORKSPACE_FILES}"
+    if empties_service(code, options):
+        yield "; ".join(CLOUD)
     if _KILLING.search(code):
         yield f"{messages.CODE_KILLS}; {messages.USE_WORKSPACE_FILES}"
 

@@ -96,6 +96,10 @@ _WHOLE_MACHINE: Final = re.compile(
     r"|--cap-add=(?:CAP_)?(?:SYS_ADMIN|SYS_MODULE|SYS_RAWIO|SYS_PTRACE|DAC_READ_SEARCH|ALL)"
     r"|--security-opt=.*unconfined|--device=/dev/(?:sd|nvme|vd|xvd|hd|mem|kmem|dm-|mapper/).*"
 )
+# The whole file system of the machine, in the file of a composed service, and not only to read.
+_HOST_IN_FILE: Final = re.compile(
+    r"(?m)[\"'\s-]/:/[\w/]+(?!:ro|[\w/]*:ro)[\"'\s\]]*$|source:\s*/\s*$"
+)
 
 
 def find_user_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
@@ -106,8 +110,12 @@ def find_user_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[R
     joined = [f"{one}={after}" for one, after in pairwise(fields) if one.startswith("--")]
     if pattern is not None and any(map(pattern.fullmatch, (*fields, *joined))):
         yield call.reason(*RIGHTS)
-    elif call.name in _CONTAINERS and {"run", "create", "exec"}.intersection(fields):
-        if any(map(_WHOLE_MACHINE.fullmatch, (*fields, *joined))):
+    elif call.name in _CONTAINERS:
+        starts = {"run", "create", "exec"}.intersection(fields)
+        told = input_texts(call.invocation, command)
+        if (starts and any(map(_WHOLE_MACHINE.fullmatch, (*fields, *joined)))) or any(
+            map(_HOST_IN_FILE.search, told)
+        ):
             yield call.reason(*RIGHTS)
     elif call.name == "chroot":
         target = next(iter(call.operands), "")
@@ -160,6 +168,8 @@ _STARTS_SHELL: Final = re.compile(
     r"(?:exec|system|spawn|popen|run|call|process)\w*\W[^;\n]*?([\"'])(?:/(?:usr/)?bin/)?(?:ba|da|z|k|a)?sh(?: -[is])?\1",
     re.IGNORECASE,
 )
+_NUMBERS: Final = frozenset(("RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD"))
+_COMPUTED: Final = re.compile(r"\$\(([^()]*)\)")
 _MOST_REASONS: Final = 8
 # The patterns of uses look at so many arguments: their time grows with the square of the length.
 _MOST_WORDS: Final = 200
@@ -361,6 +371,10 @@ def _aliased(one: Invocation, command: ExpandedCommand) -> Iterator[str]:
     for word in one.words[1:] if one.program == "alias" else ():
         for text in word_texts(word, command):
             yield text.partition("=")[2]
+    # Numbers of the shell: what is assigned to them is computed.
+    for assignment in one.assignments:
+        if assignment.value is not None and assignment.name in _NUMBERS:
+            yield from _COMPUTED.findall(assignment.value.source)
 
 
 def _distinct(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

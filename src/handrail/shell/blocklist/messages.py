@@ -10,6 +10,7 @@ CHANGES_RIGHTS: Final = "it changes the rights or the owner of {what}"
 CHANGE_WORKSPACE_FILES: Final = "change only the files of the workspace that need it"
 CODE_DELETES: Final = "its code deletes {path}"
 CODE_DELETES_HOME: Final = "its code deletes the home directory"
+CODE_FILLS_MEMORY: Final = "its code takes memory without end"
 CODE_FORKS: Final = "its code starts processes without end"
 CODE_KILLS: Final = "its code ends every process"
 CODE_RUNS_DOWNLOAD: Final = (

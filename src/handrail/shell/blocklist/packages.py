@@ -34,7 +34,9 @@ _EVERY_PACKAGE: Final = re.compile(
     r"(?:pacman|yay|paru) -Qq?e?q?|dpkg (?:-l|--list|--get-selections)|dpkg-query .*|rpm -qa?.*|apt list --installed|apk info"
     r"|(?:dnf|yum) list installed|zypper se\w* -i|snap list|xbps-query -l|pkg info|opkg list-installed|flatpak list"
 )
-_FILTER: Final = re.compile(r"(?:e?grep|rg|sed|comm|head|tail|fzf)\b|g?awk .*/.+/")
+_FILTER: Final = re.compile(
+    r"(?:e?grep|rg|sed|comm|head|tail|fzf)\b(?! \^?ii)|g?awk .*/(?!\^ii ?/).+/"
+)
 
 
 def find_removed_packages(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:

@@ -12,17 +12,22 @@ from itertools import pairwise
 from typing import Final
 
 from handrail.core.commands import Reason
-from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.analyze.narrowed_lists import MOST_STAGES, are_narrowed, feeding_stages
 from handrail.shell.analyze.resource_names import ResourceNames
+from handrail.shell.analyze.selected_places import selects_production
+from handrail.shell.analyze.service_words import deletes_everything, ends_services, lists_own
 from handrail.shell.blocklist import messages
-from handrail.shell.blocklist.deletes import input_sources, wrapping_invocations
+from handrail.shell.blocklist.deletes import (
+    has_empty_source,
+    input_sources,
+    wrapping_invocations,
+)
 from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.blocklist.passed_texts import input_texts
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.languages.sql import without_literals
-from handrail.shell.tables import data_stores, listings, remote_loss
+from handrail.shell.tables import data_stores, listings, production_resets, remote_loss
 from handrail.shell.tables.catastrophes import SHELLS
 from handrail.shell.tables.refused_uses import CLOUD, REMOTE_BRANCHES
 from handrail.shell.tables.text_arguments import takes_text_as_data
@@ -59,13 +64,15 @@ def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[
     """Reasons to refuse what a program deletes on other machines."""
     if call.is_dry_run:
         return
-    if _empties_service(call, command):
+    if _empties_service(call, command) or _mirrors_nothing(call, command):
         yield call.reason(*CLOUD)
         return
     # Whatever is named after the language takes statements of it: `spark-sql`.
     sends_sql = call.name in remote_loss.SENDS_SQL or call.name.endswith("sql")
     if call.name not in remote_loss.PROGRAMS and not sends_sql:
-        everything = _deletes_everything(call) or _deletes_each(call, command)
+        everything = deletes_everything(call.name, _argument_texts(call)) or _deletes_each(
+            call, command
+        )
         if everything or _resets_production(call, command):
             yield call.reason(*CLOUD)
         return
@@ -144,9 +151,21 @@ def _empties_storage(call: ProgramCall, command: ExpandedCommand) -> bool:
         texts = (*whole, *_given_texts(call, command), " ".join(whole))
         soon = (one for one in texts if remote_loss.EXPIRES_SOON.search(one))
         return any(remote_loss.ONLY_SOME.search(one) is None for one in soon)
-    synced = any(map(remote_loss.SYNCS.fullmatch, words))
-    source = any(map(remote_loss.NOTHING.fullmatch, words))
-    return synced and source and any(map(remote_loss.DELETES_OTHERS.fullmatch, words))
+    return False
+
+
+def _mirrors_nothing(call: ProgramCall, command: ExpandedCommand) -> bool:
+    """Whether another machine is told to become like a directory with nothing in it."""
+    words = [call.name, *_argument_texts(call)]
+    target = "".join(words[-1:])
+    places = [one for one in words[1:] if remote_loss.ELSEWHERE.fullmatch(one)]
+    return (
+        any(map(remote_loss.SYNCS.fullmatch, words))
+        and any(map(remote_loss.DELETES_OTHERS.fullmatch, words))
+        and bool(places)
+        and not any(map(remote_loss.TRIAL.search, (target, *places)))
+        and has_empty_source(call, command)
+    )
 
 
 def _placed(call: ProgramCall) -> list[str]:
@@ -198,7 +217,9 @@ def _sets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
     assigned = [one for each in (invocation, *around) for one in each.assignments]
     given = [f"{one.name}={one.value.source}" for one in assigned if one.value]
     places = [one.source for one in invocation.words[1:] if one.source.lstrip('"')[:1] == "$"]
-    return any(map(remote_loss.IN_USE.search, (*given, *places)))
+    return any(map(remote_loss.IN_USE.search, (*given, *places))) or (
+        selects_production(invocation, command.flat.invocations)
+    )
 
 
 def _runs_elsewhere(call: ProgramCall, command: ExpandedCommand) -> bool:
@@ -224,37 +245,29 @@ def _resets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
     # `migrate reset` is `migrate:reset` of another program.
     told = [call.name, *(one for one in words if not one.startswith("-"))]
     pairs = [f"{one}:{after}" for one, after in pairwise(told)]
-    resets = [one for one in (*words, *pairs) if remote_loss.RESETS.fullmatch(one)]
-    back = (remote_loss.MIGRATES, remote_loss.TAKES_BACK, remote_loss.THE_START)
+    resets = [one for one in (*words, *pairs) if production_resets.RESETS.fullmatch(one)]
+    back = (production_resets.MIGRATES, production_resets.TAKES_BACK, production_resets.THE_START)
     if all(any(map(one.fullmatch, (call.name, *words))) for one in back):
         resets.append("rollback")
-    if any(map(remote_loss.MADE_AGAIN.search, words)):
+    if any(map(production_resets.MADE_AGAIN.search, words)):
         return False
     named = (one for one in words if " " not in one and one not in resets)
-    in_use = any(map(remote_loss.PRODUCTION.fullmatch, named)) or (
+    in_use = any(map(production_resets.PRODUCTION.fullmatch, named)) or (
         _sets_production(call, command) or _runs_elsewhere(call, command)
     )
     # A database that others use, or that of a site.
-    emptied = any(map(remote_loss.EMPTIES_DATABASE.fullmatch, resets))
-    places = (remote_loss.REMOTE_DATABASE, remote_loss.SERVED_SITE)
+    emptied = any(map(production_resets.EMPTIES_DATABASE.fullmatch, resets))
+    places = (production_resets.REMOTE_DATABASE, production_resets.SERVED_SITE)
     used = any(one.fullmatch(word) for word in words for one in places)
     if emptied and used and not any(map(remote_loss.TRIAL.search, words)):
         return True
     # Whatever reads statements, if production is named.
     return in_use and (
-        bool(resets) or any(map(remote_loss.DROPS.search, _given_texts(call, command)))
-    )
-
-
-def _deletes_everything(call: ProgramCall) -> bool:
-    """Whether a client or control program, known or not, deletes all that its service keeps."""
-    if remote_loss.CONTROL_PROGRAM.fullmatch(call.name) is None or takes_text_as_data(call.name):
-        return False
-    words = _argument_texts(call)
-    pairs = (f"{one} {after}" for one, after in pairwise(words))
-    named = [*words] if any(map(remote_loss.EVERYTHING.fullmatch, pairs)) else []
-    return bool(named) and not any(
-        remote_loss.MADE_AGAIN.search(one) or remote_loss.TRIAL.search(one) for one in named
+        bool(resets)
+        or any(
+            remote_loss.DROPS.search(one) or production_resets.EMPTIES_MODEL.search(one)
+            for one in _given_texts(call, command)
+        )
     )
 
 
@@ -266,9 +279,14 @@ def _deletes_each(call: ProgramCall, command: ExpandedCommand) -> bool:
     list (`todo list | xargs todo rm`) are asked about, and so is what can be installed again.
     """
     forge = call.name in remote_loss.FORGES
-    if not call.invocation.extra_arguments or (takes_text_as_data(call.name) and not forge):
-        return False
     words = _argument_texts(call)
+    # Each word of a loop, or each line that it reads.
+    read = call.invocation.piped_from and any(remote_loss.FOUND in one for one in words)
+    each = call.invocation.extra_arguments or call.invocation.bound or read
+    if each and call.name in remote_loss.HTTP_CLIENTS:
+        return _deletes_addresses(call, words, command)
+    if not each or (takes_text_as_data(call.name) and not forge):
+        return False
     if call.name in listings.INSTALLED_HERE or not any(map(remote_loss.VERB.fullmatch, words)):
         return False
     if forge:
@@ -276,33 +294,34 @@ def _deletes_each(call: ProgramCall, command: ExpandedCommand) -> bool:
     elif call.name in remote_loss.PROGRAMS:
         counts = call.name in data_stores.EMPTIED_BY_LISTS
     else:
-        counts = _ends_services(call, words)
+        counts = ends_services(call.name, words)
     if not counts:
         return False
     among = command.flat.invocations[:MOST_STAGES]
     pipe = feeding_stages(input_sources(call.invocation, command.flat.invocations))
-    lists = [one for one in pipe if _lists_own(call, one)] or [
-        one for one in among if _lists_own(call, one)
+    lists = [one for one in pipe if lists_own(call.name, one)] or [
+        one for one in among if lists_own(call.name, one)
     ]
     return bool(lists) and not (are_narrowed(lists, among) or _is_given_some(call, command))
 
 
-def _ends_services(call: ProgramCall, words: Sequence[str]) -> bool:
-    """Whether a program that is not known deletes machines, or things that hold many others."""
-    controls = (remote_loss.CONTROL_PROGRAM, remote_loss.KEEPS_MACHINES)
-    joined = " ".join((call.name, *(one[:_LONGEST_WORD] for one in words), remote_loss.LISTED))
-    return (
-        any(one.fullmatch(call.name[:_LONGEST_WORD]) for one in controls)
-        or any(map(remote_loss.ENDS_SERVICES.fullmatch, words))
-        or remote_loss.HOLDS_MANY.fullmatch(joined) is not None
-    )
-
-
-def _lists_own(call: ProgramCall, one: Invocation) -> bool:
-    """Whether an invocation of the same program prints what there is."""
-    return program_basename(one.program or "") == call.name and any(
-        listings.LISTING.fullmatch(word.value or "") for word in one.words[1:]
-    )
+def _deletes_addresses(call: ProgramCall, words: Sequence[str], command: ExpandedCommand) -> bool:
+    """Whether a client asks another machine to delete each thing that an earlier request lists."""
+    sources = [word.source for word in call.invocation.words]
+    told = " ".join((*words, *sources))
+    if not remote_loss.ASKS_TO_DELETE.search(told) or remote_loss.CLEANED_UP.search(told):
+        return False
+    if any(map(remote_loss.TRIAL.search, (*words, *sources))):
+        return False
+    among = command.flat.invocations[:MOST_STAGES]
+    lists = [
+        one
+        for one in among
+        if program_basename(one.program or "") in remote_loss.HTTP_CLIENTS
+        and one is not call.invocation
+        and not remote_loss.ASKS_TO_DELETE.search(one.source)
+    ]
+    return bool(lists) and not (are_narrowed(lists, among) or _is_given_some(call, command))
 
 
 def _is_given_some(call: ProgramCall, command: ExpandedCommand) -> bool:
@@ -314,6 +333,8 @@ def _is_given_some(call: ProgramCall, command: ExpandedCommand) -> bool:
     inside = inside[:MOST_STAGES]
     if own.extra_arguments or not inside:
         inside += feeding_stages(input_sources(own, among))
+    if own.bound and not inside:
+        inside = [one for one in among if one.in_substitution][:MOST_STAGES]
     sources = {one.source for one in inside}
     starts = [
         one
@@ -357,5 +378,7 @@ def _generated(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
             for word in producer.words[1:]:
                 texts = re.findall(r"'([^']*)'", word.value or "")
                 yield from (f"{one.rstrip()} {remote_loss.FOUND}" for one in texts)
-        elif any(remote_loss.PRINTS_FLUSH.fullmatch(word.value or "") for word in producer.words):
+        elif any(
+            production_resets.PRINTS_FLUSH.fullmatch(word.value or "") for word in producer.words
+        ):
             yield "truncate everything"

@@ -29,7 +29,7 @@ from handrail.shell.parse.syntax import (
     all_simple_commands,
     all_statements,
 )
-from handrail.shell.tables import secret_senders
+from handrail.shell.tables import remote_loss, secret_senders
 
 _DEEPEST: Final = 8
 _MOST_WORDS: Final = 200
@@ -68,7 +68,7 @@ class _SecretTracker:
             return True
         if call.name == "git" and self._pushes_copy(call):
             return True
-        if self._publishes(call) or self._serves(call):
+        if self._publishes(call) or self._serves(call) or _pastes(call):
             return True
         found = call.invocation.extra_arguments and self._finds_secrets
         if call.name in secret_senders.COPIERS and (found or self._copies(call)):
@@ -258,6 +258,9 @@ class _SecretTracker:
             " ".join((name, *(one or "" for one in values)))
         ):
             return True
+        told = " ".join((name, *(one or "" for one in values)))
+        if self._sends_own and secret_senders.PRINTS_DATA.fullmatch(told):
+            return remote_loss.IN_USE.search(told) is not None
         return name not in ("echo", "printf", "ls", "stat", "test", "[") and any(
             map(self._secret_path, words[1:])
         )
@@ -294,6 +297,13 @@ class _SecretTracker:
                 return any(self._secret_word(one, depth + 1) for one in part.alternatives)
             case Text():
                 return False
+
+
+def _pastes(call: ProgramCall) -> bool:
+    """Whether a file with secrets is put where everybody reads it: `gh gist create .env`."""
+    told = " ".join((call.name, *call.arguments[:_MOST_WORDS]))
+    pastes = secret_senders.PASTES.fullmatch(told) is not None
+    return pastes and any(map(is_sensitive, call.operands))
 
 
 def _identities(call: ProgramCall) -> Iterator[tuple[int, str]]:

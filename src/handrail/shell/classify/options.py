@@ -54,10 +54,13 @@ def parse_arguments(grammar: ArgumentGrammar, arguments: Sequence[Argument]) -> 
     slots = grammar.slots
     if reading.given & grammar.drops:
         slots = slots[1:]
+    if reading.operands and reading.operands[0].text in grammar.leads:
+        del reading.operands[0]
     operands, beyond = _placed(slots, reading.operands)
     shifted = _shifted(slots, reading.operands, reading.spilled)
     turns: dict[str, str] = {}
-    for name in sorted(reading.given - (grammar.early - reading.leading)):
+    cancelled = {one for name in reading.given for one in grammar.cancels.get(name, ())}
+    for name in sorted(reading.given - (grammar.early - reading.leading) - cancelled):
         turns |= grammar.turns.get(name, {})
 
     def turned(meant: Sequence[ParsedArgument]) -> tuple[ParsedArgument, ...]:

@@ -10,7 +10,7 @@ from handrail.shell.analyze import builtins
 
 # Texts of which only some are harmless: all of it must match.
 ALLOWED_TEXT: Final[Mapping[str, str]] = {
-    "count": r"-?\d{1,6}(?:\.\d{1,6})?|-",
+    "count": r"-?\d{1,6}(?:\.\d{1,2})?|-",
     "plus": r"\+[^\0]*",
     "status": r"status",
     "paging": r"never",
@@ -26,12 +26,12 @@ ALLOWED_TEXT: Final[Mapping[str, str]] = {
     "identity": r"GIT_(?:AUTHOR|COMMITTER)_IDENT|GIT_DEFAULT_BRANCH|GIT_(?:SEQUENCE_)?EDITOR|GIT_PAGER",
     # One statement that only asks; the functions of the shell that write or load are not in it.
     "query": (
-        r"(?is)\s*(?:\.(?:tables|schema|indexes|indices|databases|fullschema)(?:\s+[\w%*]+)?"
+        r"(?is)\s*+(?:\.(?:tables|schema|indexes|indices|databases|fullschema)(?:\s+[\w%*]+)?"
         r"|(?:select|explain|with|values)\b(?!.*\b(?:writefile|readfile|load_extension|edit|attach|fts3_tokenizer|zipfile"
         r"|fsdir|lsdir|pragma|into|insert|update|delete|create|drop|alter|replace|vacuum|sqlar\w*|eval|generate_series"
-        r"|recursive|fileio|randomblob|zeroblob)\b)[^;]*"
+        r"|recursive|fileio|randomblob|zeroblob)\b)[^;]*+"
         r"|pragma\s+(?:table_info|index_list|index_info|foreign_key_list|table_list)\s*\(\s*['\"]?\w+['\"]?\s*\)"
-        r"|pragma\s+(?:user_version|schema_version|page_count|page_size|encoding))\s*;?\s*"
+        r"|pragma\s+(?:user_version|schema_version|page_count|page_size|encoding))\s*+;?\s*+"
     ),
     "format": rf"(?!-){builtins.FORMAT}|--",
     "mode": r"(?:0?[0-7]{3}|[ugoa,+=rwxX-]+)",

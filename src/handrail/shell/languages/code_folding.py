@@ -41,6 +41,8 @@ _ABOVE: Final = re.compile(
 )
 # `$env(HOME)/x`: a path without quotes goes on behind the home directory.
 _BELOW_HOME: Final = re.compile(r"'~'((?:/[\w.*-]+)+)")
+# `"$ENV{HOME}/x"`: the text had quotes already.
+_TWICE_QUOTED: Final = re.compile(r"\"'(~[^\"'\n]*)'\"")
 _ESCAPE: Final = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|\\([0-7]{3})")
 _LINE_END: Final = re.compile(r"(?<!\\)(?<!\\[rn])(?:\\[rn])+(?=[\"'])")
 # `"rm -rf #{Dir.home}"`.
@@ -113,6 +115,7 @@ def fold_code(code: str, *, decodes: bool = True) -> str:
     if len(code) > _LONGEST:
         return code
     text = _BELOW_HOME.sub(r"'~\1'", _HOME.sub("'~'", _HERE.sub("'.'", code)))
+    text = _TWICE_QUOTED.sub(r"'\1'", text)
     for _ in range(_MOST_ROUNDS):
         before = text
         for pattern, replace in (*_RULES, *(_DECODERS if decodes else ())):

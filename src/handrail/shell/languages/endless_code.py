@@ -25,6 +25,10 @@ _FILE: Final = re.compile(
     r"\bopen\w*\s*\(?[^;\n]{0,80}?[\"'](?:[wa]b?\+?|>{1,2}[^\"']*)[\"']|\b(?:write|append)File\w*|createWriteStream"
     r"|file_put_contents|write_text|print[^;}\n]{0,200}?>{1,2}\s*[\"']"
 )
+# It keeps what it makes.
+_GROWS: Final = re.compile(
+    r"\b(?:append|push|extend|concat|unshift)\s*\(|<<\s*(?:''|\w+\s*\*)|\*=\s*\w|\+=\s*(?:''|\w+\s*[*.])|\b\w*alloc\w*\s*\(|\[\]\s*=\s*(?:''|str_repeat)"
+)
 _TEXT: Final = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _LONGEST: Final = 4_000
 
@@ -37,6 +41,14 @@ def prints_without_end(code: str) -> bool:
         and _PRINTS.search(plain) is not None
         and _STOPS.search(plain) is None
     )
+
+
+def fills_memory(code: str) -> bool:
+    """Whether code keeps ever more in a loop that nothing ends."""
+    plain = _TEXT.sub("''", code[:_LONGEST])
+    loop = _LOOP.search(plain)
+    rest = plain[loop.end() :] if loop is not None else ""
+    return _GROWS.search(rest) is not None and _STOPS.search(rest) is None
 
 
 def writes_file(code: str) -> bool:

@@ -38,6 +38,11 @@ _FUNCTIONS: Final = word_set("""
     toboolean todate todateiso8601 tojson tonumber tostream tostring transpose trim trimstr
     trunc truncate_stream type unique unique_by utf8bytelength values walk with_entries
 """)
+# Functions of jq that are refused; a definition of the same name holds only for a part of a program.
+_REFUSED: Final = word_set("""
+    env repeat until while recurse recurse_down infinite input_filename get_search_list modulemeta
+    import include
+""")
 _CLOSED_BY: Final = ("(", "[", "{")
 _MOST: Final = 1_000_000
 _LONGEST: Final = 20_000
@@ -125,7 +130,7 @@ def _is_harmless(tokens: Sequence[_Token]) -> bool:
             del brackets[-1:]
         if before == "def":
             names = _definition(tokens, number)
-            if names is None or token.text in _FUNCTIONS:
+            if names is None or token.text in _FUNCTIONS or not names.isdisjoint(_REFUSED):
                 return False
             known |= names
         elif not _is_allowed(token, known) and not (

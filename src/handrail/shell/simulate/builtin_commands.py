@@ -15,6 +15,7 @@ from handrail.core.commands import UnreadableCommand
 from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.echo import format_printf
 from handrail.shell.expand import UNKNOWN, plain_text
+from handrail.shell.languages.code_downloads import downloaded_files
 from handrail.shell.parse.syntax import CommandGroup, Opaque, Script, Statement, Word
 from handrail.shell.simulate.expansion import concrete_word
 from handrail.shell.simulate.program_output import decode_escapes
@@ -111,6 +112,9 @@ def _read(arguments: Sequence[str], state: ShellState, stdin: InputText | None) 
     line = stdin.read_line(end) if stdin is not None else UNKNOWN
     state.variables[AT_END] = "yes" if line is None else "no"
     if line is None:
+        # What was read before stays; what never was is empty.
+        for name in names:
+            state.variables.setdefault(name, "")
         return
     if array is not None:
         state.assign_elements(array, [(None, word) for word in line.split(_separator(state))])
@@ -166,6 +170,10 @@ def define_aliases(
 def record_files(fields: Sequence[str], stdin: str | None, state: ShellState) -> None:
     """Record the files and directories that a program downloads, links, moves or writes."""
     _record_downloads(fields, stdin, state)
+    if interpreter_language(fields[0]) in LANGUAGES:
+        for text in (*fields[1:], stdin or ""):
+            for path in downloaded_files(text):
+                state.write(path, DOWNLOADED)
     state.record_link(fields)
     if posixpath.basename(fields[0]) == "tee" and stdin is not None:
         for one in filter(lambda field: not field.startswith("-"), fields[1:]):

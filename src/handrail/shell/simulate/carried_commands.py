@@ -16,7 +16,7 @@ from handrail.shell.tables.text_arguments import takes_text_as_data
 from handrail.shell.tables.word_list import word_set
 
 _HOST_MOUNT: Final = re.compile(
-    r"(?:-v|--volume=)?(/[^:\s,=]*):(/[^:\s]*)(?::[\w,]+)?"
+    r"(?:-v|--volume=)?(/[^:\s,=]*|[\w.-]*prod[\w.-]*):(/[^:\s]*)(?::[\w,]+)?"
     r"|(?:--mount=)?(?:[^,\s]+,)*(?:source|src)=(/[^,]*),(?:target|dst|destination)=([^,]+).*"
 )
 _CONTAINER_PROGRAMS: Final = word_set("rm chroot sh bash dd find chmod chown mv cp tee shred")
@@ -80,7 +80,9 @@ _OPTION_VARIABLES: Final = {
 _DAMAGING: Final = word_set("""
     rm dd shred wipefs find chmod chown chgrp mv truncate unlink rmdir tee kill killall pkill crontab
 """)
-_COMMAND_WORDS: Final = _DAMAGING | ALWAYS.keys() | FETCHERS | SHELLS | {"eval", "exec", "env", ":"}
+_COMMAND_WORDS: Final = (
+    _DAMAGING | ALWAYS.keys() | FETCHERS | SHELLS | LOSS_PROGRAMS | {"eval", "exec", "env", ":"}
+)
 # What may stand before the first word of a command text; a shell with options is a command itself.
 _BEFORE_COMMAND: Final = re.compile(r"[\s!|;&(@:-]*(?:(?:cmd|shell|sh|run|exec)\b(?!\s+-))?[\s!:]*")
 _FIRST_WORD: Final = re.compile(r"[\w./+:-]+")
@@ -209,7 +211,9 @@ def _in_containers(arguments: Sequence[str]) -> Iterator[str]:
         for match in [_HOST_MOUNT.fullmatch(one)]
         if match is not None
     ]
-    for outside, inside in mounts:
+    for mounted, inside in mounts:
+        # A volume has a name.
+        outside = mounted if mounted[:1] == "/" else f"/var/lib/docker/volumes/{mounted}"
         there = re.compile(rf"(?<![\w./-]){re.escape(inside.rstrip('/'))}(?=/|$|[\s;&|\"'])")
         joined = [there.sub(outside.rstrip("/"), one) or "/" for one in arguments]
         for start in range(1, len(joined)):

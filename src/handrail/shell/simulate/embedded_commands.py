@@ -63,6 +63,8 @@ _MAKE_VARIABLE: Final = re.compile(r"\$\((\w+)\)")
 _MANIFEST_RUN: Final = word_set(
     "poetry pdm pipenv hatch rye uv bundle direnv pixi conda mamba rbenv pyenv"
 )
+_KEY: Final = re.compile(r"(?:C-|\^)[mMjJ]|Enter|KPEnter|Space")
+_TYPED_END: Final = re.compile(r"(?:\\[nr]|\\01[25]|\^M|\s)+$")
 _RUN_VERBS: Final = frozenset(("run", "exec"))
 # `"clean": "rm -rf dist"`.
 _SCRIPT: Final = re.compile(r"\"[\w:-]+\"\s*:\s*\"([^\"]*)\"")
@@ -209,6 +211,7 @@ def _terminal(arguments: Sequence[str], _: str) -> Iterator[str]:
         "run-shell",
         "run",
         "respawn-pane",
+        *("send-keys", "send", "stuff", "pipe-pane", "if-shell"),
     )
     rest: list[str] = []
     left = list(arguments)
@@ -218,7 +221,10 @@ def _terminal(arguments: Sequence[str], _: str) -> Iterator[str]:
             del left[:1]
         elif not (one.startswith("-") or (one in verbs and not rest)):
             rest.append(one)
-    yield " ".join(rest)
+    # The keys that end a typed line.
+    while rest and _KEY.fullmatch(rest[-1]):
+        rest.pop()
+    yield _TYPED_END.sub("", " ".join(rest))
 
 
 def _after_options(arguments: Sequence[str], _: str) -> Iterator[str]:
@@ -262,10 +268,13 @@ def _package_scripts(arguments: Sequence[str], stdin: str) -> Iterator[str]:
 def _transfer(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     """What `sftp` and `lftp` delete on the other machine."""
     told = [*values_after(arguments, re.compile(r"-e|-c")), stdin]
+    entered = ""
     for line in re.split(r"[;\n]", "\n".join(told)):
-        verb, _, rest = line.strip().partition(" ")
-        if verb in ("rm", "mrm", "rmdir", "del"):
-            yield f"rm -rf {rest}"
+        verb, _, rest = line.strip().lstrip("-@").partition(" ")
+        if verb == "cd":
+            entered = f"cd {rest}; "
+        elif verb in ("rm", "mrm", "rmdir", "del", "delete", "mdelete"):
+            yield f"{entered}rm -rf {rest}"
         elif verb == "mirror" and "--delete" in rest and "-R" in rest:
             yield f"rsync {rest}"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from handrail.shell.expand import UNKNOWN, plain_text
-from handrail.shell.parse.syntax import Redirect, Statement
+from handrail.shell.parse.syntax import Redirect, Statement, Word
 
 _SOCKETS: Final = ("/dev/tcp/", "/dev/udp/")
 _OUTPUTS: Final = (">", ">>", ">|", "&>", "&>>")
@@ -23,6 +23,10 @@ _SYMBOLIC: Final = re.compile(r"-[a-zA-Z]*s[a-zA-Z]*|--symbolic")
 _MOST_PARTS: Final = 40
 _MAX_VARIABLES: Final = 500
 _MAX_TEXT: Final = 20_000
+# What stands before the name of a file in a word.
+_NAME_PARTS: Final = re.compile(r"[\s=@;,]+|file://|^-[a-zA-Z]")
+_LONGEST_NAME: Final = 400
+_MOST_WORDS: Final = 60
 
 
 class InputText:
@@ -163,6 +167,19 @@ class ShellState:
         """The content of a file that the command has written."""
         return self.files.get(self.absolute(path))
 
+    def named_contents(self, words: Sequence[Word], further: Sequence[str] = ()) -> list[str]:
+        """The contents of the files of the command that words name: `-f x`, `--file=x`, `@x`, `source x`.
+
+        `further` are names of files that are read without being told.
+        """
+        if not self.files:
+            return []
+        told = (plain_text(word.value or "")[:_LONGEST_NAME] for word in words[:_MOST_WORDS])
+        paths = dict.fromkeys(path for one in told for path in (one, *_NAME_PARTS.split(one)))
+        paths |= dict.fromkeys(further)
+        found = (self.content(path) for path in paths if path)
+        return [text for text in found if text and UNKNOWN not in text and DOWNLOADED not in text]
+
     def in_downloaded_tree(self, path: str) -> bool:
         """Whether a file that installs something lies in a directory from another machine."""
         place = self.absolute(path)
@@ -190,9 +207,11 @@ def standard_input(redirects: Sequence[Redirect], state: ShellState) -> InputTex
         if one.operator in ("<<", "<<-", "<<<"):
             end = "\n" if one.operator == "<<<" else ""
             found = InputText(text + end)
+            state.files["/dev/stdin"] = text
         elif one.operator in ("<", "<>"):
             path = one.target.value or ""
             sent = DOWNLOADED if path.startswith(_SOCKETS) else UNKNOWN
+            sent = "" if path == "/dev/null" else sent
             found = InputText(state.files.get(state.absolute(path), sent))
         elif one.operator == "<&":
             found = InputText(state.files.get(f"&{one.target.value}", UNKNOWN))

@@ -46,6 +46,15 @@ DEFAULT_FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "gdb": (".gdbinit",),
     "irb": (".irbrc",),
 }
+_COMPOSED: Final = tuple(
+    f"{name}{end}"
+    for name in ("docker-compose", "compose", "docker-compose.override", "compose.override")
+    for end in (".yml", ".yaml")
+)
+# Files that say what a program starts, in a language of settings.
+SETTINGS_FILES: Final[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
+    ("docker", "docker-compose", "podman", "podman-compose", "nerdctl"), _COMPOSED
+)
 # Options whose value is a file that the program runs.
 CODE_OPTIONS: Final[Mapping[str, re.Pattern[str]]] = {
     "java": re.compile(r"-jar|-cp|-classpath|--class-path|-javaagent|-agentpath|--module-path|-p"),

@@ -15,13 +15,14 @@ TOPS: Final = (
     *("Applications", "Library", "Network", "System", "Users", "Volumes", "private"),
 )
 BELOW: Final = (
-    *("var/lib", "var/log", "var/spool", "var/mail", "var/db", "var/backups", "var/www"),
+    *("var/lib", "var/log", "var/spool", "var/mail", "var/db", "var/backups", "var/www", "var/opt"),
+    *("var/vmail", "var/spool/mail", "var/lib/mysql"),
     *("private/etc", "private/var", "mnt/c", "mnt/c/Windows", "mnt/c/Users"),
 )
 # Whoever serves something keeps each thing in a directory of its own in these.
 SERVED: Final = (
     *(("srv",), ("mnt",), ("media",), ("Volumes",), ("backup",), ("backups",)),
-    *(("var", "www"), ("var", "backups"), ("var", "mail")),
+    *(("var", "www"), ("var", "backups"), ("var", "mail"), ("var", "opt"), ("var", "vmail")),
 )
 # What a server shows; it is deployed from somewhere else.
 SITES: Final = (("srv",), ("srv", "www"), ("var", "www"))
@@ -42,6 +43,7 @@ SYSTEM_BELOW: Final = (
 # What users keep in the home directory and cannot restore.
 KEPT: Final = (
     *(".ssh", ".gnupg", ".aws", ".kube", ".config", ".local", ".password-store", ".mozilla"),
+    *(".thunderbird", "Maildir", "Mail", ".mail"),
     *("Desktop", "Documents", "Downloads", "Library", "Movies", "Music", "Pictures", "Videos"),
 )
 PRIVATE_KEY: Final = re.compile(
@@ -78,6 +80,8 @@ SCRATCH: Final = word_set("""
 """)
 # Directories of backups; what they hold is deleted by its age.
 BACKUPS: Final = (("backup",), ("backups",), ("var", "backups"))
+MOUNTED: Final = (["mnt"], ["media"], ["srv"], ["data"], ["storage"], ["Volumes"], ["opt"])
+BACKUP_NAMES: Final = tuple([one] for one in ("backup", "backups", "bak", "dumps", "snapshots"))
 # Keys and credentials: whoever has them can log in as the user.
 SECRET_STORES: Final = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".mozilla", ".netrc"),

@@ -21,7 +21,7 @@ CONTROLLERS: Final = word_set("""
     talosctl clusterctl vcluster juju maas govc salt-cloud bosh waypoint flarectl cli53 auth0 okta kcadm.sh kcadm
     infisical akeyless crane skopeo regctl oras sentry-cli ossutil obsutil coscmd swift neo4j-admin gluster incus
     velero longhornctl snow fauna xata zeabur deta temporal tctl qovery porter cycle ecs-cli eb elasticbeanstalk
-    machinectl linkerd istioctl harbor jfrog jf nexus dbaas doppler op
+    machinectl linkerd istioctl harbor jfrog jf nexus dbaas doppler op rclone gitlab-runner
 """)
 _ALL: Final = r"(?: .*)? (?:--?(?:\w+-)*all(?:-[\w-]+)?|all|everything|\*)(?: .*|$)"
 _DELETES: Final = r"(?:delete|destroy|remove|rm|purge|forget|erase|wipe|nuke|drop)"
@@ -78,9 +78,14 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
         ("kafka-delete-records", "kafka-delete-records.sh"), (r".* --offset-json-file .*",)
     ),
     "kaf": (r".* topic delete .*",),
-    "rabbitmqctl": (r".* (?:reset|force_reset|delete_vhost .*|delete_queue .*<(?:found|listed)>)",),
+    "rabbitmqctl": (
+        r".* (?:reset|force_reset|delete_vhost .*|(?:delete|purge)_queue .*<(?:found|listed)>)",
+    ),
     "rabbitmqadmin": (r".* delete (?:vhost|queue|exchange) .*",),
-    "zkCli.sh": (r".* (?:deleteall|rmr) /(?:\w+)?(?: .*|$)",),
+    **dict.fromkeys(
+        ("zkCli.sh", "zkCli", "zookeeper-shell", "zookeeper-shell.sh"),
+        (r".* (?:deleteall|rmr) /(?:\w+)?(?: .*|$)",),
+    ),
 }
 STORAGE: Final[Mapping[str, tuple[str, ...]]] = {
     "ceph": (
@@ -141,6 +146,7 @@ SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
     # Of every user, or all that one folder holds.
     "doveadm": (
         r"(?=.* expunge )(?=.* (?:-A|-F|-u ?\S*\*)(?: |$)).* all(?: .*|$)",
+        r".* expunge (?:.* )?mailbox (?:inbox|\*) all(?: .*|$)",
         r".* mailbox delete (?=.*(?:-A|-u ?\S*\*)(?: |$)).*",
     ),
     "cyradm": (r".* (?:dm|deletemailbox) .*\*.*",),
@@ -188,7 +194,10 @@ SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
 # Keys, passwords and the history of a repository: nobody can make them again.
 KEYS_AND_HISTORIES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("gpg", "gpg2"), (r".* --delete-secret-(?:keys?|and-public-keys?)(?: .*|$)",)),
-    **dict.fromkeys(("pass", "gopass"), (r".* (?:rm|remove|delete) (?:-\w+ )+(?:/|\.|<empty>)?",)),
+    **dict.fromkeys(
+        ("pass", "gopass"),
+        (r".* (?:rm|remove|delete) (?:-\w+ )+(?:/|\.|<empty>|(?:.* )?<(?:found|listed)>.*)?",),
+    ),
     "security": (r".* delete-(?:keychain|identity|certificate)(?: .*|$)",),
     "bw": (r".* purge(?: .*|$)",),
     "vault": (
@@ -197,6 +206,12 @@ KEYS_AND_HISTORIES: Final[Mapping[str, tuple[str, ...]]] = {
         r".* kv (?:metadata delete|destroy) .*",
         r".* lease revoke .*-prefix.*",
     ),
+    # What others trust cannot be trusted again.
+    "certbot": (
+        r".* revoke(?: .*)? --(?:delete-after-revoke|non-interactive|reason)\b.*",
+        r".* revoke(?: .*)? -n\b.*",
+    ),
+    **dict.fromkeys(("acme.sh", "lego", "step"), (r".* (?:--revoke|revoke|ca revoke)(?: .*|$)",)),
     "keytool": (r".* -delete .*",),
     "ykman": (r".* reset(?: .*|$)",),
     "tpm2_clear": (r".*",),
@@ -230,6 +245,7 @@ KEYS_AND_HISTORIES: Final[Mapping[str, tuple[str, ...]]] = {
 CONSOLES: Final = word_set("""
     redis-cli valkey-cli keydb-cli bconsole kadmin kadmin.local virsh zkCli.sh cyradm govc xe hbase ipmitool
     samba-tool nomad consul etcdctl rabbitmqadmin vboxmanage VBoxManage storcli storcli64 pdnsutil
+    mongo mongosh zookeeper-shell zookeeper-shell.sh zkCli
 """)
 # What they list is all that they keep.
 EMPTIED_BY_LISTS: Final = word_set("""

@@ -10,7 +10,7 @@ from handrail.shell.tables.word_list import word_set
 
 # Prints what there is, for another run of the same program.
 LISTING: Final = re.compile(
-    r"(?:list|ls|show|status|get)(?:[_-]\w+)?|\w+-(?:list|status|find)|snapshots|--scan|keys|-bpr?"
+    r"(?:list|ls|show|status|get)(?:[_-]\w+)?|[\w:]+[-:](?:list|status|find)|snapshots|--scan|keys|-bpr?|\*"
 )
 # They list what is installed on this machine, and can be installed or made again.
 INSTALLED_HERE: Final = word_set("""
@@ -20,7 +20,7 @@ INSTALLED_HERE: Final = word_set("""
 # An option by which a program lists only some of what it has.
 FILTERED: Final = re.compile(
     r"\s(?:(?:--filter|-\w*f)[ =][\"']?(?!driver=|scope=|dangling=(?:false|0))\w++=[\"']?[\w.-]"
-    r"|--(?:failed|state[ =]failed)(?!\S)|(?:--(?:tag|host|path|pattern|match|prefix|selector|before)[ =]|keys )[\"']?(?!\*[\"'\s])\S"
+    r"|--(?:failed|state[ =]failed)(?!\S)|(?:--(?:tag|host|path|pattern|match|prefix|selector|before)[ =]|keys )[\"']?+(?!\*[\"'\s])\S"
     r"|-[zxofrsy](?!\S)(?<=exiqgrep -[zxofrsy]))"
 )
 SEARCHES: Final = word_set("grep egrep fgrep zgrep rg ag ack")

@@ -119,6 +119,10 @@ class ArgumentGrammar:
     turns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Those of `turns` that count only before the operands.
     early: frozenset[str] = frozenset()
+    # Options after which others of `turns` do not count.
+    cancels: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    # Words that may stand before the first operand.
+    leads: frozenset[str] = frozenset()
     # Options end at the first operand.
     stops: bool = False
     # Options that write files into the current directory.
@@ -286,6 +290,12 @@ def _grammar(raw: Mapping[str, Any], usual: str) -> ArgumentGrammar:
             for option in options.split()
         },
         early=frozenset(raw.get("early", "").split()),
+        cancels={
+            option: frozenset(others.split())
+            for options, others in raw.get("cancels", {}).items()
+            for option in options.split()
+        },
+        leads=frozenset(raw.get("leads", "").split()),
         stops=bool(raw.get("stops")),
         spreads=frozenset(raw.get("spreads", "").split()),
         changes=frozenset(raw.get("changes", "").split()),

@@ -288,7 +288,21 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
             ),
             _EVERYBODY,
         ),
+        (re.compile(r".* put-(?:bucket|object)-acl .*public-read-write.*"), _EVERYBODY),
         (re.compile(r".* cloudtrail (?:stop-logging|delete-trail)(?: .*|$)"), _LOGS),
+    ),
+    **dict.fromkeys(
+        ("gcloud", "gsutil"),
+        (
+            (
+                re.compile(
+                    r"(?i).*(?:allUsers|allAuthenticatedUsers).*(?:admin|owner|editor|writer|creator).*"
+                    r"|.*(?:admin|owner|editor|writer|creator).*(?:allUsers|allAuthenticatedUsers).*"
+                    r"|gsutil .*public-read-write.*"
+                ),
+                _EVERYBODY,
+            ),
+        ),
     ),
     # Every later command of git would run what anybody can put there.
     "git": (

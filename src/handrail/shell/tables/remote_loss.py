@@ -20,7 +20,7 @@ FOUND: Final = "<found>"
 LISTED: Final = "<listed>"
 # The name of a resource that is meant to be deleted again, or of this machine.
 TRIAL: Final = re.compile(
-    r"(?i)(?:^|[\W_])(?:tests?|testing|dev|develop\w*|tmp|temp|ci|local\w*|127\.0\.0\.1|sandbox|demo|(?<!\.)examples?(?!\.(?:com|org|net)\b)"
+    r"(?i)(?:^|[\W_])(?:tests?|testing|dev|develop\w*|tmp|temp|ci|local\w*|127\.0\.0\.1|sandbox|demo|(?<!\.)(?<!dc=)examples?(?!\.(?:com|org|net)\b)"
     r"|scratch|preview|feature|staging|playground|minikube|pr-?\d+)(?:[\W_\d]|$)"
 )
 IN_USE: Final = re.compile(r"(?i)(?:^|[\W_])prod(?:uction)?(?:[\W_\d]|$)")
@@ -75,13 +75,16 @@ _ANY_CLOUD: Final = (
     _VERB_THEN_THING,
     _UNASKED + _MACHINES,
     r".* \S+ .*--(?:force-delete-)?without-recovery(?: .*|$)",
+    r".* --(?:delete|purge|remove|destroy)-all(?:-[\w-]+)?(?: .*|$)",
 )
+_ALL_OF_A_KIND: Final = rf".*[ :-](?:{_DELETES}|unregister)[ :-](?:.* )?--all(?:-[\w-]+)?(?: .*|$)"
 # Each thing of a list; runs and caches of a forge are cleaned up like this every day.
 _EACH: Final = rf"(?=.*[ :-]{_DELETES}[ :-]).* {LISTED}"
 _EACH_KEPT: Final = rf".* (?:releases?|secrets?|variables?|repos?|projects?|[gs]\w+-keys?) {_DELETES} (?:.* )?{LISTED}"
 # What a developer calls the database of the program at hand.
 _OWN_DATABASE: Final = r"(?:my_?)?(?:app|db|database)"
 _EMPTIED: Final = r"\.(?:drop|deleteMany|remove)\((?:\{\})?\)"
+_NOT_HERE: Final = r"(?!.*(?://|@| )(?:localhost|127\.))"
 _BUCKET: Final = r"(?:s3|gs|b2|az)://[^/ ]+/?\**(?: .*)?"
 _RECURSIVE: Final = r"(?=(?:.* )?(?:-\w*[rR]|--recursive)\b)"
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -91,8 +94,23 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         r".* terminate-instances (?!.*--instance-ids(?: i-[0-9a-f]+)+(?: --|$)).*",
         r".* schedule-key-deletion .*",
         r".* iam (?:delete|detach)-(?:role|user|group|account|login|saml|open-id)\S*(?: .*|$)",
-        r".* (?:delete|close|disable)-(?:detector|account|organization|global-table)[\w-]*(?: .*|$)",
+        r".* (?:delete|close|disable|leave)-(?:detector|account|organization|global-table)[\w-]*(?: .*|$)",
     ),
+    "az": (r".* delete-batch (?!(?:.* )?--(?:pattern|if-\w+-since)[ =](?!\*(?: |$))).*",),
+    **dict.fromkeys(
+        (
+            "aws-nuke",
+            "cloud-nuke",
+            "azure-nuke",
+            "gcp-nuke",
+            "terraform-nuke",
+            "ekstrap",
+            "awsweeper",
+        ),
+        (r".* (?:--no-dry-run|--force|-f|--no-prompt)(?: .*|$)",),
+    ),
+    "gitlab-rake": (r".* (?:gitlab:setup|db:(?:reset|drop|purge|schema:load)\S*)(?: .*|$)",),
+    "gitlab-ctl": (r".* (?:cleanse|uninstall)(?: .*|$)",),
     "gcloud": (rf".* storage rm {_RECURSIVE}.*{_BUCKET}", r".* kms keys versions destroy .*"),
     "gsutil": (rf".* rm {_RECURSIVE}.*{_BUCKET}", r".* rb .*"),
     **dict.fromkeys(
@@ -131,6 +149,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
             r"(?=.* delete )(?=.* --all\b).* (?:-A|--all-namespaces)\b.*",
             rf".* delete (?:-\S+ )*{FOUND}.*",
             r".* drain (?=.*--force)(?:.* )?(?:--all|-l|--selector)\b.*",
+            rf".* drain (?=.*--force)(?:.* )?{FOUND}.*",
         ),
     ),
     "helm": (rf".* (?:uninstall|delete|un|del) (?:.* )?{FOUND}.*",),
@@ -140,6 +159,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "consul": (r".* kv delete (?=.*-recurse)(?:-\S+ ?)*/?(?: .*|$)",),
     "etcdctl": (
         r".* del (?=.*--(?:prefix|from-key))(?:.* )?/?\w*/?(?: --\S+)*",
+        r".* del (?:--\S+ )*[\"'/]{0,3} (?=.*--(?:prefix|from-key)).*",
         r".* del .*--range.*",
         r".* (?:snapshot restore|member remove|defrag --cluster) .*",
     ),
@@ -157,7 +177,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "talosctl": (r".* reset(?: .*|$)",),
     "cli53": (r".* delete .*",),
     **dict.fromkeys(("crane", "skopeo", "regctl"), (r".* (?:delete|rm) .*",)),
-    "ldapdelete": (r".* -r(?: .*|$)",),
+    "ldapdelete": (r".* -r(?: .*|$)", rf".* {LISTED}"),
     "virsh": (r".* (?:undefine .*--remove-all-storage|pool-delete|vol-wipe|vol-delete).*",),
     **dict.fromkeys(("qm", "pct"), (r".* destroy .*",)),
     "npm": (r"npm unpublish .*(?:--force|-f)\b.*",),
@@ -181,12 +201,16 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         r"git push(?: .*)? \+(?:refs/(?:heads/)?)?\*(?::[^ ]*)?(?: .*|$)",
     ),
     # Databases.
-    "dropdb": (r"dropdb (?=.*(?:prod|-h |--host)).*",),
+    "dropdb": (
+        r"dropdb (?=.*(?:prod|-h |--host)).*",
+        rf"dropdb (?:.* )?(?!-|{_OWN_DATABASE}$)[\w-]{{3,}}",
+    ),
     "mysqladmin": (r".* drop .*",),
     **dict.fromkeys(
         ("redis-cli", "valkey-cli", "keydb-cli"),
         (
             r"(?=.* (?:-h|-u|--uri) ).* (?:flushall(?: .*|$)|(?:del|unlink) (?:.* )?<listed>)",
+            r"(?=.* (?:-h|-u|--uri) ).* eval\w* .*\bflush(?:all|db)\b.*",
             r".* (?:debug segfault|shutdown)(?: .*|$)",
         ),
     ),
@@ -201,14 +225,14 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     # Everything that a search engine or another service holds.
     **dict.fromkeys(
-        ("curl", "http", "xh"),
+        ("curl", "http", "xh", "wget"),
         (
             # Every document of an index.
-            r"(?=.*/_delete_by_query\b)(?!.*(?://|@| )(?:localhost|127\.)).*\"match_all\".*",
-            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?:://[^/ ]+|:9200|elastic\S*|opensearch\S*)/(?:_all|\*)[\"']?(?: .*|$)",
+            rf"(?=.*/_delete_by_query\b){_NOT_HERE}.*\"match_all\".*",
+            r"(?=.*(?:-\w*X ?|--request[ =]|\b)DELETE\b).*(?:://[^/ ]+|:9200|elastic\S*|opensearch\S*)/(?:_all|\*)[\"']?(?:\?\S*)?(?: .*|$)",
             # One index of a search engine.
-            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?::9200|elastic\S*|opensearch\S*)/[\w.*-]+(?: .*|$)",
-            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?:api\.[^/ ]+|/api)/(?:v\d/)?(?:repos/[^/ ]+|projects|groups|orgs)/[^/ ]+(?: .*|$)",
+            rf"{_NOT_HERE}(?=.*(?:-\w*X ?|--request[ =]|\b)DELETE\b).*(?::9200|elastic\S*|opensearch\S*)/[\w.*,-]+(?:\?\S*)?(?: .*|$)",
+            r"(?=.*(?:-\w*X ?|--request[ =]|\b)DELETE\b).*(?:api\.[^/ ]+|/api)/(?:v\d/)?(?:repos/[^/ ]+|projects|groups|orgs)/[^/ ]+(?: .*|$)",
         ),
     ),
 }
@@ -221,7 +245,7 @@ _TABLES: Final = (
 LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
     name: (
         *(_ANY_CLOUD if name in _CLOUDS else ()),
-        *((_EACH,) if name in _CLOUDS - FORGES else ()),
+        *((_EACH, _ALL_OF_A_KIND) if name in _CLOUDS - FORGES else ()),
         *((_EACH_KEPT,) if name in FORGES else ()),
         *(pattern for table in _TABLES for pattern in table.get(name, ())),
     )
@@ -249,9 +273,9 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
         (r".* (?:workspace|stack) (?:delete|rm|remove)(?: .*|$)",),
     ),
     **dict.fromkeys(
-        ("curl", "http", "xh"),
+        ("curl", "http", "xh", "wget"),
         (
-            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*://.*",
+            r"(?=.*(?:-\w*X ?|--request[ =]|\b)DELETE\b).*://.*",
             r".*(?:/_delete_by_query|/delete_series)\b.*",
         ),
     ),
@@ -274,25 +298,6 @@ LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
     "pg_restore": (r".* (?:-c|--clean)(?: .*|$)",),
     "mlflow": (r"mlflow gc(?: .*|$)", _CLOUD_VERB),
 }
-# Words that empty or rebuild what a program keeps; refused where production is named.
-RESETS: Final = re.compile(
-    r"(?i)(?:db|database|sql|metadata|migrate|migrations?|schema|orm|doctrine|ecto|data|doctrine:\w+|prisma)[:_.-](?>(?:[\w:.-]*?[:_.-])??"
-    r"(?:drop|reset|wipe|fresh|purge|truncate|refresh|nuke|flush|clean|clear|destroy))\S*|flush|reset[_-]?(?:db|database|schema|all)"
-    r"|drop[_-]?(?:db|database|all|tables?|schema)?|truncate|wipe|purge|nuke|destroy(?:[_:-]\w+)?|delete[_-]all|tear-?down|erase"
-    r"|flyway:clean|downgrade:base|migrate:zero|--(?:force-)?reset|(?:\w[\w-]*[:_-])?delete|.*\.all\(\)\.delete\(.*"
-    r"|.*\.(?:delete_all|destroy_all|truncate(?:_all)?|deleteMany|dropDatabase|drop_all|drop_database)\b.*"
-)
-# Every migration is taken back: what migrates, the step back, and how far.
-MIGRATES: Final = re.compile(
-    r"(?is)(?:.*[:_.-])?(?:db|schema|migrat[^\W_]*+)(?:[:_.-].*)?|knex|sequelize\S*|goose|dbmate|typeorm|mikro-orm"
-    r"|flyway|liquibase|phinx|diesel|sqlx|artisan|doctrine\S*|ecto\S*|alembic|tern|atlas"
-)
-TAKES_BACK: Final = re.compile(r"(?i)(?:[\w.-]+:)*(?:rollback|down|undo|revert|down-to)(?::\w+)?")
-THE_START: Final = re.compile(
-    r"(?i)--?all|all|0|zero|base|--(?:to|step|target)=(?:0|all)|.*:undo:all"
-)
-# Programs that print statements which empty every table: `manage.py sqlflush`.
-PRINTS_FLUSH: Final = re.compile(r"sql(?:flush|clear|reset)|--to-empty|--to-schema-empty")
 # The root of a store, or a whole container of it: `dbfs:/`, `hdfs://host/`, `lakefs://repo`.
 STORE_ROOT: Final = re.compile(
     r"(?!https?:|file:|git|ssh:)[a-z][a-z0-9+.-]+:(?:/{1,3}|//[^/ ]+/?)\**", re.IGNORECASE
@@ -328,8 +333,14 @@ ONLY_SOME: Final = re.compile(
 )
 # `aws s3 sync empty s3://data --delete`: the store becomes like a directory with nothing in it.
 SYNCS: Final = re.compile(r"sync|rsync|mirror")
-NOTHING: Final = re.compile(r"(?:.*/)?(?:empty\w*|null|void|nothing)/?")
-DELETES_OTHERS: Final = re.compile(r"--(?:delete|remove)[\w-]*(?:=true)?|-d|sync")
+DELETES_OTHERS: Final = re.compile(r"--(?:del|remove)[\w-]*(?:=true)?|-d|sync|-\w*R\w*e\w*")
+ELSEWHERE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+::?(?!\\).*|\w+://.*", re.DOTALL)
+# Requests that delete, and what is cleaned up every day.
+HTTP_CLIENTS: Final = word_set("curl http https xh xhs wget wget2 curlie httpie")
+ASKS_TO_DELETE: Final = re.compile(r"(?:-\w*X ?|--request[ =]|--method[ =]|^|\s)[\"']?DELETE\b")
+CLEANED_UP: Final = re.compile(
+    r"(?i)/(?:runs|artifacts?|caches?|sessions?|previews?|notifications?|jobs|pipelines|tags|builds)(?:[/?\"'\s]|$)"
+)
 # Verbs for machines and services, not for entries of a list.
 ENDS_SERVICES: Final = re.compile(
     r"(?i)(?=[\w.:-]+\Z)(?:[\w.]+[:-])*(?:destroy|terminate|purge|wipe|nuke|erase)(?:[:_-][\w.:-]+)?"
@@ -343,9 +354,6 @@ EVERYTHING: Final = re.compile(
     r"(?i)(?:delete|destroy|purge|wipe|drop|erase|remove|flush|nuke|rm|-?-delete) (?:--?all(?:-[\w-]+)?|all|everything|\*|_all)"
     r"|\S+ --(?:delete|purge|drop|wipe|destroy)-(?:all|everything)\S*"
 )
-PRODUCTION: Final = re.compile(r"(?is)(?:.*[^a-z])?prod(?:uction)?(?:[^a-z].*)?")
-# What is kept only to be quicker is made again.
-MADE_AGAIN: Final = re.compile(r"(?i)cache|css|dns|assets|rewrite|session|transient|cdn")
 # Clients whose target is an address: on another machine others use it.
 ADDRESSED: Final = word_set("mongo mongosh redis-cli valkey-cli keydb-cli mlflow")
 # Clients that take SQL, or something like it, as an argument or on standard input.
@@ -381,14 +389,3 @@ PROGRAMS: Final = LOSSES.keys() | LOSSES_IN_USE.keys() | SQL_CLIENTS
 SENDS_SQL: Final = SQL_CLIENTS | data_stores.CONTROLLERS - FORGES
 # An answer that is given before the question.
 ANSWER: Final = re.compile(r"(?i)\s*(?:y|yes|delete|destroy|confirm|ok)\s*")
-# A database on another machine by its address.
-REMOTE_DATABASE: Final = re.compile(
-    r"(?i)(?:.*=)?(?:jdbc:)?(?:postgres(?:ql)?|mysql|mariadb|sqlserver|oracle|mongodb(?:\+srv)?|redis|cockroachdb|db2)[\w+:]*:"
-    r"(?:thin:)?/?/?@?(?:[^@/\s]*@)?(?!localhost|127\.)[\w-]+(?:\.[\w-]+)+(?:[:/].*)?"
-)
-# A site that is served from the machine.
-SERVED_SITE: Final = re.compile(r"(?:--?[\w-]+=)?/(?:var/www|srv|usr/share/nginx)/.+")
-EMPTIES_DATABASE: Final = re.compile(
-    r"(?i)(?:db|database|sql|schema|migrate|drop)[:_-](?:drop|reset|wipe|fresh|purge|truncate|destroy|clean|all)(?:[:_-].*)?"
-    r"|flyway:clean|--(?:force-)?reset"
-)

@@ -37,7 +37,9 @@ RAW_SENDERS: Final = word_set("""
 """)
 # What prints tokens, passwords or keys; the words joined by blanks must match as a whole.
 PRINTS_SECRETS: Final = re.compile(
-    r"gh auth token.*|aws configure (?:get|export-credentials).*|aws secretsmanager get-secret-value.*"
+    r"gh auth token.*|aws iam create-(?:access-key|service-specific-credential).*|az ad (?:sp|app) (?:create-for-rbac|credential).*"
+    r"|gcloud iam service-accounts keys create (?:/dev/stdout|-).*|kubectl config view .*--raw.*|(?:kubectl|oc) (?:.* )?create token.*"
+    r"|heroku auth:token.*|terraform (?:output|state pull|show).*|npm token .*|oc whoami (?:-t|--show-token)|aws configure (?:get|export-credentials).*|aws secretsmanager get-secret-value.*"
     r"|aws ssm get-parameter.*--with-decryption.*|aws sts (?:get-session-token|assume-role).*"
     r"|gcloud auth (?:application-default )?print-.*token.*|gcloud secrets versions access.*"
     r"|az account get-access-token.*|az keyvault secret show.*|(?:kubectl|oc) (?:.* )?(?:get|describe) (?:.* )?secrets?\b.*"
@@ -46,6 +48,16 @@ PRINTS_SECRETS: Final = re.compile(
     r"|keyring get.*|kwallet-query .*(?:-r|--read-password).*|gnome-keyring-daemon .*|gpg2? .*--export-sec.*|git credential fill.*|heroku config.*|doppler secrets.*"
     r"|chamber (?:read|export).*|sops (?:-d|--decrypt|decrypt).*|ansible-vault (?:view|decrypt).*|age (?:-d|--decrypt).*"
     r"|docker-credential-\S+ get.*|rclone config show.*|history(?: .*)?|fc -l.*|env|printenv(?: (?:AWS_(?:SECRET_ACCESS_KEY|SESSION_TOKEN)|\w+_PRIVATE_KEY))?|export(?: -p)?|set|(?:declare|typeset) -[px]+|compgen -[ve]"
+)
+# What prints all that a database holds; only what is in use counts.
+PRINTS_DATA: Final = re.compile(
+    r"(?:pg_dump(?:all)?|mysqldump|mariadb-dump|mongodump|mongoexport|pg_basebackup|mysqlpump|mydumper|expdp|ldapsearch|slapcat)(?: .*)?"
+    r"|(?:redis|valkey)-cli .*--rdb.*|(?:psql|mysql) .*\bcopy .* to stdout.*",
+    re.DOTALL,
+)
+# They show what they are given to everybody.
+PASTES: Final = re.compile(
+    r"gh gist create .*|glab snippet create .*|(?:gist|pastebinit|ix|dpaste|hastebin|wgetpaste|termbin) .*"
 )
 # A token in the value of such an option proves who is asking.
 PROOF: Final = re.compile(
