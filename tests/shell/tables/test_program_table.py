@@ -10,13 +10,28 @@ import pytest
 import handrail.shell
 from handrail.core.commands import CommandClass
 from handrail.shell.classify import roles
+from handrail.shell.classify.arguments import Argument
+from handrail.shell.classify.options import parse_arguments
 from handrail.shell.tables.program_table import ANY, ProgramSpec, load_programs
 
 TABLES = Path(handrail.shell.__file__).parent / "tables" / "programs"
 KEYS = {
     *("fetching", "cancels", "leads"),
     *("class", "why", "options", "operands", "style", "drops", "turns", "spreads", "changes"),
-    *("early", "stops", "default", "answers", "traits", "deny", "clears", "dev", "danger", "sub"),
+    *(
+        "cancels",
+        "verbs",
+        "early",
+        "stops",
+        "default",
+        "answers",
+        "traits",
+        "deny",
+        "clears",
+        "dev",
+        "danger",
+        "sub",
+    ),
 }
 TRAITS = {
     *("fetches", "processes"),
@@ -98,6 +113,23 @@ def test_an_option_that_turns_operands_is_an_option():
         if options is not None:
             named = {*program.grammar.turns, *program.grammar.drops, *program.grammar.changes}
             assert named <= options.keys(), program.name
+
+
+def test_an_option_that_counts_only_behind_it_or_may_be_cancelled_turns_something():
+    for program in programs():
+        grammar = program.grammar
+        cancelled = {name for names in grammar.cancels.values() for name in names}
+        assert {*grammar.early, *cancelled} <= grammar.turns.keys(), program.name
+
+
+def test_what_an_option_writes_is_written_whatever_else_is_given():
+    grammar = load_programs().find("zstd").grammar
+    given = [Argument(word, word) for word in ("-c", "a", "-o", "b")]
+
+    parsed = parse_arguments(grammar, given)
+
+    assert [(one.role, one.argument.text) for one in parsed.values] == [("output", "b")]
+    assert [(one.role, one.argument.text) for one in parsed.operands] == [("read", "a")]
 
 
 def test_a_new_program_is_dangerous_unless_its_class_is_said():

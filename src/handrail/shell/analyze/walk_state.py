@@ -19,6 +19,11 @@ _RUN: Final = frozenset(
     {"PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "BASH_ENV", "ENV", "BASH_ALIASES", "BASH_CMDS",
      "BASH_COMPAT", "SHELLOPTS", "BASHOPTS", "TEXTDOMAIN", "TEXTDOMAINDIR"}
 )  # fmt: skip
+# Bash evaluates whatever is assigned to them as arithmetic, and a subscript in it runs commands.
+_INTEGERS: Final = frozenset(
+    {"RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD", "LINENO", "BASHPID", "BASH_SUBSHELL",
+     "EPOCHSECONDS", "BASH_MONOSECONDS"}
+)  # fmt: skip
 # The shell itself puts text into them that others have written: arguments, names, matches.
 _TEXTS: Final = frozenset(
     {"_", "PWD", "OLDPWD", "DIRSTACK", "REPLY", "MAPFILE", "COPROC", "OPTARG", "FUNCNAME",
@@ -184,7 +189,7 @@ class WalkResult:
             self.functions.names,
             doubts,
             changes_directory=self.moves,
-            evaluates=frozenset(self.names.evaluated),
+            evaluates=_INTEGERS | self.names.evaluated,
             may_loop_forever=self.may_loop_forever,
         )
 
@@ -212,7 +217,7 @@ class EvaluatedNames:
         """Reasons why a variable could run a command that is not visible."""
         for name in sorted(self._run):
             yield Reason("the shell runs or expands the value of this variable", name)
-        for name in sorted(self.evaluated):
+        for name in sorted(self.evaluated | _INTEGERS):
             computed = name in self.texts or not _NAME.fullmatch(name)
             if computed or not self._set.get(name, True):
                 yield Reason(_EVALUATED, name)

@@ -115,6 +115,17 @@ def unwrap_awk(name: str, words: Sequence[Word]) -> UnwrapResult | None:
     return UnwrapResult(tuple(WrappedRun("text", (word,)) for word in texts))
 
 
+def wrapper_option_names(words: Sequence[Word]) -> frozenset[str]:
+    """The options that a wrapper is given: `--output` for `--out=x`, `-a` and `-o` for `-ao x`."""
+    name = posixpath.basename(words[0].value or "")
+    wrapper = wrapper_specs().get(name)
+    if wrapper is None:
+        return frozenset()
+    reading = _WrapperArguments(name, wrapper, list(words[1:]))
+    reading.result()
+    return frozenset(reading.options)
+
+
 @dataclass()
 class _WrapperArguments:
     """Reads the arguments of one wrapper by its entry in the table."""
@@ -194,7 +205,7 @@ class _WrapperArguments:
         while self.words and self._is_own(self.words[0]):
             word = self.words.pop(0)
             start = static_prefix(word)
-            if start == "--":
+            if word.value == "--":
                 break
             if not start.startswith("-") or start == "-":
                 operands.append(word)

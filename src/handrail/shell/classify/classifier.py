@@ -163,7 +163,7 @@ class Classifier:
     ) -> None:
         """A file of the workspace with the name of a known program: `./gradlew publish`."""
         known = program_use.lookup_program(posixpath.basename(name), self._programs)
-        if known is not None and known.deny:
+        if known is not None:
             _classify_denied(known, given, context)
 
     def _with_arguments(
@@ -187,7 +187,7 @@ class Classifier:
         )
         if one.is_wrapper and found.name not in _SEARCHING_WRAPPERS:
             apply_traits(found, given, one, context)
-            classify_wrapper(found, given, context)
+            classify_wrapper(found, given, one, context)
             if found.name in _SHELLS:
                 classify_shell(found, given, one, context)
         else:
@@ -231,13 +231,13 @@ class Classifier:
                 program.safety_class,
                 program.why or messages.NOT_READ_ONLY.format(program=program.name),
             )
-        if program.deny:
-            _classify_denied(program, given, context)
+        _classify_denied(program, given, context)
         if program.grammar.options is None:
             for argument in given:
                 roles.classify_argument("any", argument, context)
             return
         parsed = parse_arguments(program.grammar, add_option_dashes(program, given))
+        _classify_denied(program, [Argument(name, name) for name in sorted(parsed.given)], context)
         self._classify_parsed(program, parsed, one, context)
         if parsed.command:
             self._classify_launched(program, parsed, one, context, depth)
@@ -394,7 +394,7 @@ def _classify_denied(
     program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext
 ) -> None:
     for argument in given:
-        if argument.text and re.search(program.deny, argument.text):
+        if program.deny and argument.text and re.search(program.deny, argument.text):
             context.danger(
                 messages.DENIED_ARGUMENT.format(argument=argument.source, program=program.name)
             )

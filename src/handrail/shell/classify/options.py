@@ -7,17 +7,25 @@ an option is reported as unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from handrail.shell.classify.arguments import Argument
-from handrail.shell.tables.program_table import ArgumentGrammar, OperandSlot, OptionSpec
+from handrail.shell.tables.program_table import (
+    WORD_STYLES,
+    ArgumentGrammar,
+    OperandSlot,
+    OptionSpec,
+)
 
 # What follows such a value is a command of its own.
 _TERMINAL: Final = frozenset({"program", "module"})
 _NO_OPTIONS: Final = frozenset({"none", "assignments"})
 _GLOBS: Final = frozenset("*?[")
 _NUMBER: Final = re.compile(r"-\d+")
+_ATTACHED_NUMBER: Final = re.compile(r"[-+]?(?:0x[\da-fA-F]+|\d+)")
+# No option takes back that the value of another one is written.
+_WRITTEN: Final = frozenset({"write", "wtree", "output", "entry", "etree", "new-archive"})
 
 
 class ParsedArgument(NamedTuple):
@@ -54,29 +62,41 @@ def parse_arguments(grammar: ArgumentGrammar, arguments: Sequence[Argument]) -> 
     slots = grammar.slots
     if reading.given & grammar.drops:
         slots = slots[1:]
-    if reading.operands and reading.operands[0].text in grammar.leads:
-        del reading.operands[0]
+    reading.skip_verb()
     operands, beyond = _placed(slots, reading.operands)
     shifted = _shifted(slots, reading.operands, reading.spilled)
-    turns: dict[str, str] = {}
-    cancelled = {one for name in reading.given for one in grammar.cancels.get(name, ())}
-    for name in sorted(reading.given - (grammar.early - reading.leading) - cancelled):
-        turns |= grammar.turns.get(name, {})
+    leading = reading.before[0] if reading.before else frozenset(reading.given)
 
-    def turned(meant: Sequence[ParsedArgument]) -> tuple[ParsedArgument, ...]:
-        return tuple(ParsedArgument(turns.get(one.role, one.role), one.argument) for one in meant)
+    def turned(one: ParsedArgument, before: frozenset[str]) -> ParsedArgument:
+        turns = _turns(grammar, reading.given, before)
+        return ParsedArgument(turns.get(one.role, one.role), one.argument)
 
     return ParsedCommandLine(
         frozenset(reading.given),
-        turned(reading.values),
-        turned(operands),
+        tuple(
+            one if one.role in _WRITTEN else turned(one, frozenset(reading.given))
+            for one in reading.values
+        ),
+        tuple(turned(one, before) for one, before in zip(operands, reading.before, strict=False)),
         tuple(reading.unknown_options),
-        shifted=turned(shifted),
+        shifted=tuple(turned(one, leading) for one in shifted),
         surplus_operands=tuple(beyond),
         may_overflow=_crowded(slots, (*reading.spilled, *reading.operands)),
         option_like_globs=tuple(reading.option_like_globs),
         command=tuple(reading.command),
     )
+
+
+def _turns(
+    grammar: ArgumentGrammar, given: Collection[str], before: Collection[str]
+) -> Mapping[str, str]:
+    """How roles change by the options that are given, some of them only if given `before`."""
+    cancelled = {name for one in given for name in grammar.cancels.get(one, ())}
+    turns: dict[str, str] = {}
+    for name in sorted(given):
+        if name not in cancelled and (name in before or name not in grammar.early):
+            turns |= grammar.turns.get(name, {})
+    return turns
 
 
 def split_subcommand(
@@ -100,39 +120,42 @@ class _OptionParser:
         self._queue = list(arguments)
         self._stop = stop or grammar.stops
         self.given: set[str] = set()
-        self._in_front: frozenset[str] | None = None
         self.values: list[ParsedArgument] = []
         self.operands: list[Argument] = []
+        # The options in front of each operand.
+        self.before: list[frozenset[str]] = []
         self.unknown_options: list[Argument] = []
         # Values of which the second word would be an operand.
         self.spilled: list[Argument] = []
         self.option_like_globs: list[Argument] = []
         self.command: list[Argument] = []
 
-    @property
-    def leading(self) -> frozenset[str]:
-        """The options in front of the first operand."""
-        return frozenset(self.given) if self._in_front is None else self._in_front
+    def skip_verb(self) -> None:
+        """Leave out the first operand if it only says what is the case without it."""
+        if self.operands and self.operands[0].text in self._grammar.verbs:
+            del self.operands[0], self.before[0]
+
+    def _operate(self, *arguments: Argument) -> None:
+        self.operands.extend(arguments)
+        self.before.extend([frozenset(self.given)] * len(arguments))
 
     def run(self) -> None:
         while self._queue:
-            if self.operands and self._in_front is None:
-                self._in_front = frozenset(self.given)
             argument = self._queue.pop(0)
             text = argument.text if argument.text is not None else argument.prefix
             if argument.text == "--" and self._grammar.style == "letters":
-                self.operands.extend(self._queue)
+                self._operate(*self._queue)
                 return
             if self._grammar.style == "assignments" and self._assigned(argument, text):
                 continue
             if self._grammar.style in _NO_OPTIONS or not self._may_be_option(argument, text):
-                self.operands.append(argument)
+                self._operate(argument)
                 self._look_at(argument)
                 if self._ends_here():
                     return
             elif argument.text is None:
                 self._computed(argument)
-            elif self._grammar.style == "words":
+            elif self._grammar.style in WORD_STYLES:
                 self._word(argument, text)
             elif text.startswith("--"):
                 self._long(argument, text)
@@ -154,10 +177,11 @@ class _OptionParser:
         terminal = self._grammar.slots and self._grammar.slots[0].role in _TERMINAL
         if terminal:
             self.command.append(self.operands.pop())
+            self.before.pop()
             self.command.extend(self._queue)
             return True
         if self._stop:
-            self.operands.extend(self._queue)
+            self._operate(*self._queue)
             return True
         return False
 
@@ -176,14 +200,20 @@ class _OptionParser:
             self.values.append(ParsedArgument(option.roles[0], argument.tail(len(name) + 1)))
         else:
             self.unknown_options.append(argument)
-            self.operands.append(argument)
+            self._operate(argument)
 
     def _word(self, argument: Argument, text: str) -> None:
         option = self._options.get(text)
-        if option is None:
-            self.unknown_options.append(argument)
-        else:
+        if option is not None:
             self._take(text, option)
+            return
+        short = self._options.get(text[:2])
+        numbered = self._grammar.style == "numbered" and _ATTACHED_NUMBER.fullmatch(text[2:])
+        if short is not None and short.roles and numbered:
+            self.given.add(text[:2])
+            self.values.append(ParsedArgument(short.roles[0], argument.tail(2)))
+        else:
+            self.unknown_options.append(argument)
 
     def _long(self, argument: Argument, text: str) -> None:
         name, equals, _ = text.partition("=")

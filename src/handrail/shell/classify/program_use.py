@@ -10,6 +10,7 @@ from typing import Final
 from handrail.core.commands import CommandClass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
+from handrail.shell.analyze.wrappers import wrapper_option_names
 from handrail.shell.classify import effects, listing, messages, path_location, roles
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.options import ParsedCommandLine
@@ -147,10 +148,11 @@ def classify_arguments(
 
 
 def classify_wrapper(
-    program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext
+    program: ProgramSpec, given: Sequence[Argument], one: Invocation, context: ArgumentContext
 ) -> None:
     """Classify the options of a wrapper; the program that it runs is another invocation."""
-    texts = [argument.text or "" for argument in given]
+    names = sorted(wrapper_option_names(one.words))
+    texts = [*names, *(argument.text or "" for argument in given)]
     if "wrapper" not in program.traits:
         context.danger(messages.UNKNOWN_WRAPPER.format(program=program.name))
     elif program.deny and any(re.search(program.deny, text) for text in texts):

@@ -10,7 +10,9 @@ from handrail.shell.analyze import builtins
 
 # Texts of which only some are harmless: all of it must match.
 ALLOWED_TEXT: Final[Mapping[str, str]] = {
-    "count": r"-?\d{1,6}(?:\.\d{1,2})?|-",
+    "count": r"-?\d{1,6}(?:\.\d{1,6})?|-",
+    # Of a sequence: small steps make it long.
+    "step": r"-?\d{1,6}(?:\.\d{1,2})?",
     "plus": r"\+[^\0]*",
     "status": r"status",
     "paging": r"never",

@@ -26,22 +26,25 @@ _FUNCTIONS: Final = word_set("""
     IN INDEX abs acos acosh add all any arrays ascii ascii_downcase ascii_upcase asin asinh
     atan atan2 atanh booleans bsearch builtins capture cbrt ceil combinations contains cos
     cosh date dateadd dateiso8601 datesub debug del delpaths drem empty endswith error exp
-    exp10 exp2 explode fabs first flatten floor format frexp from_entries fromdate
+    exp10 exp2 explode fabs first flatten floor fmax fmin fmod format frexp from_entries fromdate
     fromdateiso8601 fromjson fromstream gamma getpath gmtime group_by gsub halt halt_error has
     have_decnum have_literal_numbers implode in index indices input input_line_number inputs
     inside isempty isinfinite isnan isnormal isvalid iterables join keys keys_unsorted last
     ldexp leaf_paths length lgamma limit localtime log log10 log2 logb ltrim ltrimstr map
     map_values match max max_by min min_by mktime modf nan nearbyint normals not now nth nulls
-    numbers objects path paths pick pow range reverse round rtrim rtrimstr scalars scalb scan
-    select setpath significand sin sinh skip sort sort_by splits sqrt startswith stderr
+    numbers objects path paths pick pow range reverse rindex rint round rtrim rtrimstr scalars scalb scan
+    select setpath significand sin sinh skip sort sort_by split splits sqrt startswith stderr
     strflocaltime strftime strings strptime sub tan tanh test tgamma to_entries toarray
     toboolean todate todateiso8601 tojson tonumber tostream tostring transpose trim trimstr
     trunc truncate_stream type unique unique_by utf8bytelength values walk with_entries
 """)
-# Functions of jq that are refused; a definition of the same name holds only for a part of a program.
-_REFUSED: Final = word_set("""
-    env repeat until while recurse recurse_down infinite input_filename get_search_list modulemeta
-    import include
+# What jq has besides. A definition of such a name holds for a part of the program or for another
+# number of arguments only, so it does not make the name harmless.
+_NOT_LISTED: Final = word_set("""
+    JOIN copysign env erf erfc expm1 fdim finites fma get_jq_origin get_prog_origin
+    get_search_list getenv hypot infinite input_filename isfinite j0 j1 jn lgamma_r log1p modulemeta
+    nextafter nexttoward pow10 recurse recurse_down remainder repeat repl
+    scalars_or_empty scalbln until while y0 y1 yn
 """)
 _CLOSED_BY: Final = ("(", "[", "{")
 _MOST: Final = 1_000_000
@@ -130,7 +133,7 @@ def _is_harmless(tokens: Sequence[_Token]) -> bool:
             del brackets[-1:]
         if before == "def":
             names = _definition(tokens, number)
-            if names is None or token.text in _FUNCTIONS or not names.isdisjoint(_REFUSED):
+            if names is None or token.text in _FUNCTIONS or names & _NOT_LISTED:
                 return False
             known |= names
         elif not _is_allowed(token, known) and not (

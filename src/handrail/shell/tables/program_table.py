@@ -85,6 +85,7 @@ _CLASSES: Final = {
 }
 _COUNTS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 ANY: Final = "*"
+WORD_STYLES: Final = frozenset({"words", "numbered"})
 
 
 class OperandSlot(NamedTuple):
@@ -111,18 +112,19 @@ class ArgumentGrammar:
     # None: any option is accepted.
     options: Mapping[str, OptionSpec] | None = None
     slots: tuple[OperandSlot, ...] = ()
-    # "letters" (`-la`, `--all`), "words" (`-name`), "assignments" (`of=file`) or "none".
+    # "letters" (`-la`, `--all`), "words" (`-name`), "numbered" (words, and `-l8` for `-l 8`),
+    # "assignments" (`of=file`) or "none".
     style: str = "letters"
     # Options that replace the first operand.
     drops: frozenset[str] = frozenset()
     # Options that change the roles of operands.
     turns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Those of `turns` that count only before the operands.
+    # Those of `turns` that count only for the operands behind them.
     early: frozenset[str] = frozenset()
-    # Options after which others of `turns` do not count.
+    # Options after which those of `turns` may not count any more: the last one given decides.
     cancels: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    # Words that may stand before the first operand.
-    leads: frozenset[str] = frozenset()
+    # Words that may stand before the operands and say what is the case without them.
+    verbs: frozenset[str] = frozenset()
     # Options end at the first operand.
     stops: bool = False
     # Options that write files into the current directory.
@@ -291,11 +293,11 @@ def _grammar(raw: Mapping[str, Any], usual: str) -> ArgumentGrammar:
         },
         early=frozenset(raw.get("early", "").split()),
         cancels={
-            option: frozenset(others.split())
-            for options, others in raw.get("cancels", {}).items()
+            option: frozenset(cancelled.split())
+            for options, cancelled in raw.get("cancels", {}).items()
             for option in options.split()
         },
-        leads=frozenset(raw.get("leads", "").split()),
+        verbs=frozenset(raw.get("verbs", "").split()),
         stops=bool(raw.get("stops")),
         spreads=frozenset(raw.get("spreads", "").split()),
         changes=frozenset(raw.get("changes", "").split()),
@@ -309,7 +311,7 @@ def _options(written: str, style: str) -> Iterator[tuple[str, OptionSpec]]:
         attached = name.endswith("[")
         name = name.removesuffix("[")
         option = OptionSpec(tuple(roles.removesuffix("]").split(",")) if roles else (), attached)
-        if name.startswith("--") or style == "words" or roles:
+        if name.startswith("--") or style in WORD_STYLES or roles:
             yield name, option
         else:
             yield from ((f"-{letter}", option) for letter in name[1:])
