@@ -286,7 +286,8 @@ def is_fully_listed(flat: FlatCommand, env: Mapping[str, str]) -> bool:
     """Whether the parts list every program: see `CommandAnalysis.fully_listed`."""
     variables = {*env, *(each.name for one in flat.invocations for each in one.assignments)}
     # With a value, arithmetic on it may run something.
-    if flat.doubts or not flat.evaluates.isdisjoint(env):
+    evaluated = flat.evaluates | walk_state.INTEGER_VARIABLES
+    if flat.doubts or not evaluated.isdisjoint(env):
         return False
     if any(environment.classify_variable(name) >= CommandClass.DANGEROUS for name in variables):
         return False

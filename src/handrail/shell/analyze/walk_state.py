@@ -20,7 +20,7 @@ _RUN: Final = frozenset(
      "BASH_COMPAT", "SHELLOPTS", "BASHOPTS", "TEXTDOMAIN", "TEXTDOMAINDIR"}
 )  # fmt: skip
 # Bash evaluates whatever is assigned to them as arithmetic, and a subscript in it runs commands.
-_INTEGERS: Final = frozenset(
+INTEGER_VARIABLES: Final = frozenset(
     {"RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD", "LINENO", "BASHPID", "BASH_SUBSHELL",
      "EPOCHSECONDS", "BASH_MONOSECONDS"}
 )  # fmt: skip
@@ -189,7 +189,7 @@ class WalkResult:
             self.functions.names,
             doubts,
             changes_directory=self.moves,
-            evaluates=_INTEGERS | self.names.evaluated,
+            evaluates=frozenset(self.names.evaluated),
             may_loop_forever=self.may_loop_forever,
         )
 
@@ -217,7 +217,7 @@ class EvaluatedNames:
         """Reasons why a variable could run a command that is not visible."""
         for name in sorted(self._run):
             yield Reason("the shell runs or expands the value of this variable", name)
-        for name in sorted(self.evaluated | _INTEGERS):
+        for name in sorted(self.evaluated | INTEGER_VARIABLES):
             computed = name in self.texts or not _NAME.fullmatch(name)
             if computed or not self._set.get(name, True):
                 yield Reason(_EVALUATED, name)
@@ -226,7 +226,8 @@ class EvaluatedNames:
 def environment_doubts(evaluated: Collection[str], env: Mapping[str, str]) -> Iterator[Reason]:
     """Reasons why a variable of `env` could run a command when it is evaluated."""
     for name in sorted(env):
-        if name in evaluated and not _NUMBER.fullmatch(env[name]):
+        evaluates = name in evaluated or name in INTEGER_VARIABLES
+        if evaluates and not _NUMBER.fullmatch(env[name]):
             yield Reason(_EVALUATED, name)
 
 
