@@ -147,3 +147,15 @@ def test_a_wrong_keyword_is_named(place):
         place.load(durability="forever")
 
     assert raised.value.problem.field == "durability"
+
+
+@pytest.mark.parametrize(("size", "ok"), [(1000, True), (1001, False)])
+def test_a_pattern_of_protected_names_has_a_limit(place, size, ok):
+    place.own.write_text(f"allow_protected = ['{'a' * size}']\n")
+
+    if ok:
+        assert place.load().settings.allow_protected == ("a" * size,)
+    else:
+        with pytest.raises(ProblemRaised, match="1000") as raised:
+            place.load()
+        assert raised.value.problem.code == "invalid_arguments"

@@ -1,5 +1,8 @@
 """The plan file of a session, and files with that one file among them."""
 
+import stat
+from pathlib import Path
+
 import pytest
 
 from handrail.core.places import PLAN_FILE_ROOT, Kind
@@ -62,6 +65,21 @@ def test_files_of_the_workspace_are_as_they_were(roots, tmp_path):
     assert (tmp_path / "work" / "a.txt").read_text() == "x"
     assert [one.name for one in files.scan(files.locate("."))] == ["a.txt"]
     plan.close()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_folder_of_a_plan_is_private_and_a_temporary_one_ends_with_the_session(
+    roots, tmp_path, kept
+):
+    plan = SessionPlanFile(roots, tmp_path / "state" if kept else None, "s", keep=kept)
+
+    folder = Path(plan.open()).parent
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    plan.close()
+
+    assert mode == 0o700
+    assert folder.exists() is kept
+    assert folder.parent.exists() is kept
 
 
 @pytest.mark.parametrize(("keep", "kept"), [(True, True), (False, False)])

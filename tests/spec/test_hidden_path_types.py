@@ -91,7 +91,7 @@ async def test_a_plain_validator_beside_paths_is_none_of_our_business(open_runti
         outside = await rt.call("own", {"given": {"paths": [OUTSIDE]}})
 
     assert inside.text == "given.paths[0] ok"
-    assert outside.problem.code == "outside_workspace"
+    assert (outside.problem.code, outside.problem.field) == ("outside_workspace", "given.paths[0]")
 
 
 ALIKE = {
@@ -113,7 +113,7 @@ async def test_alternatives_of_one_shape_are_told_apart_by_what_is_in_them(kind,
         refused = await rt.call("own", {"given": outside})
 
     assert found.text == f"{name} ok"
-    assert refused.problem.code == "outside_workspace"
+    assert (refused.problem.code, refused.problem.field) == ("outside_workspace", name)
 
 
 @pytest.mark.finding("F01")

@@ -6,6 +6,7 @@ import pytest
 
 import handrail
 from handrail.core.footprint import reading
+from handrail.engine.recording import read_review
 
 
 @pytest.fixture
@@ -125,6 +126,27 @@ async def test_a_replay_that_no_rule_withholds_is_what_it_was(workspace, opened,
 
     assert again.text == first.text
     assert again.meta["replayed"]
+
+
+@pytest.mark.finding("F17")
+@pytest.mark.threat("A14")
+@pytest.mark.parametrize(("limit", "code"), [(2, "denied"), (3, None)])
+async def test_a_result_of_more_paths_than_are_checked_is_withheld(
+    workspace, opened, monkeypatch, limit, code
+):
+    for name in ("a.txt", "b.txt"):
+        workspace.write(name, "token\n")
+    workspace.write("other.txt", "else\n")
+    call = ("grep", {"pattern": "token", "output_mode": "content"})
+
+    async with opened() as rt:
+        first = await rt.call(*call, id="c1")
+    assert len(list(read_review.list_named_paths(first.data))) == 2
+    monkeypatch.setattr(read_review, "MAX_PATHS", limit)
+    async with opened(**deny("read_file(other.txt)")) as rt:
+        again = await rt.call(*call, id="c1")
+
+    assert (again.problem and again.problem.code) == code
 
 
 @pytest.mark.finding("F17")

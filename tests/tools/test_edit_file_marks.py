@@ -13,6 +13,7 @@ TWO = "a = 1\nb = 2\nc = 3\n"
         "<<<<<<< SEARCH\na = 1\n=======\na = 5\n>>>>>>> REPLACE\n",
         "-a = 1\n+a = 5\n b = 2\n",
         "a = 5\\nb = 2",
+        "a = 1\\nb = 2\\nd = 4",
         "```python\na = 5\nb = 2\n```\n",
     ],
 )
@@ -32,6 +33,7 @@ async def test_marks_are_not_written_to_the_file(workspace, new):
     [
         ("a.py", "x = [\n'a',\n'b',\n]\n", "x = {\n1: 'a',\n2: 'b',\n}\n"),
         ("a.json", "world", "hello\\nworld"),
+        ("a.py", "a = 1\nb = 2", "print('a = 1\\nb = 2')"),
         ("a.sh", "cat <<EOF\nfoo\nbar\nEOF", "printf 'foo\\nbar\\nbaz\\n'"),
         ("a.py", "pass\nrun()\n", "run()\nA = '\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> main\n'\n"),
         ("a.ex", "text\nmore\n", "```elixir\nf()\n```\n"),
@@ -44,6 +46,17 @@ async def test_what_looks_like_a_mark_and_is_content_is_written(workspace, name,
     await workspace.change("edit_file", path=name, old_string=old, new_string=new)
 
     assert workspace.read(name) == new.encode()
+
+
+async def test_a_line_of_several_words_is_not_written_with_an_escaped_line_feed(workspace):
+    workspace.write("a.py", TWO)
+
+    problem = await workspace.problem(
+        "edit_file", path="a.py", old_string="b = 2", new_string="b = 2\\nd = 4"
+    )
+
+    assert problem.code == "invalid_arguments"
+    assert workspace.read("a.py") == TWO.encode()
 
 
 async def test_a_document_may_show_a_diff(workspace):

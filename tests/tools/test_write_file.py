@@ -36,6 +36,27 @@ async def test_the_same_content_changes_nothing(workspace):
     assert "unchanged" in plan.text
 
 
+@pytest.mark.parametrize(
+    ("mode", "content", "lines", "size"),
+    [
+        ("overwrite", "one\ntwo\n", 0, 8),
+        ("overwrite", "one\n2\n3\n", 3, 8),
+        ("overwrite", "", 0, 0),
+        ("append", "", 0, 8),
+        ("append", "three\n4", 2, 15),
+    ],
+)
+async def test_the_result_counts_the_lines_that_were_written_and_the_bytes_there_are(
+    workspace, mode, content, lines, size
+):
+    workspace.write("a", "one\ntwo\n")
+
+    plan = await workspace.change("write_file", path="a", content=content, mode=mode)
+
+    assert plan.data == {"path": "a", "created": False, "lines": lines, "bytes": size}
+    assert len(workspace.read("a")) == size
+
+
 @pytest.mark.feature("E08")
 async def test_append_adds_to_the_end_and_keeps_the_rest(workspace):
     workspace.write("a", b"one\xff\nno newline")
@@ -46,6 +67,14 @@ async def test_append_adds_to_the_end_and_keeps_the_rest(workspace):
     assert plan.text == "appended 1 line to a"
     assert "-no newline\n" in plan.preview
     assert "+no newlinemore" in plan.preview
+
+
+async def test_the_preview_of_an_append_has_the_numbers_of_its_lines(workspace):
+    workspace.write("a", "one\ntwo\nthree\n")
+
+    plan = await workspace.plan("write_file", path="a", content="four\n", mode="append")
+
+    assert "@@ -1,3 +1,4 @@\n one\n two\n three\n+four" in plan.preview
 
 
 async def test_append_to_a_missing_file_creates_it(workspace):
@@ -138,6 +167,28 @@ async def test_the_preview_of_a_long_change_ends_early_and_says_so(workspace):
 
     assert plan.preview.count("\n") < 410
     assert "more diff lines]" in plan.preview
+
+
+@pytest.mark.parametrize(("limit", "compared"), [(7, False), (8, True)])
+async def test_the_preview_of_large_contents_does_not_compare_them(
+    workspace, monkeypatch, limit, compared
+):
+    monkeypatch.setattr(write_file, "_MAX_DIFFED", limit)
+    workspace.write("a", "old\n")
+
+    plan = await workspace.plan("write_file", path="a", content="new\n")
+
+    assert ("-old\n+new" in plan.preview) is compared
+    assert ("4 bytes" in plan.preview) is not compared
+
+
+async def test_the_preview_of_binary_content_is_its_size(workspace):
+    workspace.write("a", b"\0\1\2")
+
+    plan = await workspace.plan("write_file", path="a", content="new\n")
+
+    assert "3 bytes" in plan.preview
+    assert "new" not in plan.preview
 
 
 async def test_a_symlink_stays_a_symlink_and_its_target_is_written(workspace):

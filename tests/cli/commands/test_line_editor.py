@@ -2,6 +2,7 @@
 
 import pytest
 
+from handrail.cli.commands.agent import line_editor
 from handrail.cli.commands.agent.line_editor import LineEditor
 
 
@@ -11,6 +12,15 @@ from handrail.cli.commands.agent.line_editor import LineEditor
         ("abc", "abc"),
         ("abc\x7f", "ab"),
         ("abc\x1b[D\x1b[DX", "aXbc"),
+        ("abc\x01\x1b[CX", "aXbc"),
+        ("abc\x1b[CX", "abcX"),
+        ("abc\x01\x1b[DX", "Xabc"),
+        ("abc\x01\x7fX", "Xabc"),
+        ("abc\x1b[3~X", "abcX"),
+        ("abc\x1b[D\x04", "ab"),
+        ("one\x17\x17X", "X"),
+        ("a\tb", "a b"),
+        ("abc\x1b[A", "abc"),
         ("abc\x01X\x05Y", "XabcY"),
         ("abc\x1b[H\x1b[3~", "bc"),
         ("one two  \x17", "one "),
@@ -42,6 +52,50 @@ def test_lines_are_entered_recalled_and_input_ends():
     editor.feed(b"\x1b[B\x1b[B")
     assert editor.text == ""
     assert editor.feed(b"\x04") == [None]
+
+
+def test_older_and_newer_lines_are_recalled_one_at_a_time():
+    editor = LineEditor()
+    editor.feed(b"one\rtwo\r \rthree\r")
+
+    recalled = []
+    for key in (b"\x1b[A",) * 4 + (b"\x1b[B",) * 3:
+        editor.feed(key)
+        recalled.append(editor.text)
+
+    assert recalled == ["three", "two", "one", "one", "two", "three", ""]
+
+
+def test_a_line_ends_at_its_limit(monkeypatch):
+    monkeypatch.setattr(line_editor, "_MOST_CHARS", 3)
+    editor = LineEditor()
+
+    editor.feed(b"abcd\x7fe")
+
+    assert editor.text == "abe"
+
+
+@pytest.mark.parametrize(
+    ("keys", "room", "shown", "column"),
+    [
+        ("abcde", 6, "abcde", 5),
+        ("abcde", 5, "bcde", 4),
+        ("abcde", 3, "de", 2),
+        ("abcdef", 3, "ef", 2),
+        ("abcde\x01", 5, "abcde", 0),
+        ("abcde\x01", 4, "abcd", 0),
+        ("abcde\x1b[D\x1b[D", 4, "abcd", 3),
+        ("表示幅\x01", 4, "表示", 0),
+        ("表示幅\x01", 5, "表示", 0),
+        ("表示幅", 5, "示幅", 4),
+        ("\x1b[200~a\rb\x1b[201~", 9, "a↵b", 3),
+    ],
+)
+def test_the_part_of_the_line_around_the_cursor_is_shown(keys, room, shown, column):
+    editor = LineEditor()
+    editor.feed(keys.encode())
+
+    assert editor.show(room) == (shown, column)
 
 
 @pytest.mark.parametrize("room", [10, 40])

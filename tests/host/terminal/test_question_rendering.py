@@ -103,6 +103,9 @@ def test_the_full_question_is_not_cut():
         ({"agent": "helper"}, "write_file wants to run (risk: moderate, agent helper)"),
         ({"chain": ("main", "a")}, "write_file wants to run (risk: moderate, agent main > a)"),
         ({"tool": "t" * 70}, f"{'t' * 60} wants to run (risk: moderate)"),
+        ({"tool": "a\nb\x1b"}, r"a\nb\x1b wants to run (risk: moderate)"),
+        ({"agent": "a\nb"}, r"write_file wants to run (risk: moderate, agent a\nb)"),
+        ({"agent": "a" * 70}, f"write_file wants to run (risk: moderate, agent {'a' * 60})"),
     ],
 )
 def test_the_heading_names_tool_risk_and_agents(more, words):

@@ -1,5 +1,6 @@
 """Forms of MCP servers: which are shown to the user, and what becomes of the answers."""
 
+import asyncio
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -29,13 +30,13 @@ class User:
         return SimpleNamespace(answers=given)
 
 
-def questions(user):
+def questions(user, report=lambda text: None):
     ctx = SimpleNamespace(
         call_id="c",
         agent_id="main",
         call=SimpleNamespace(name="t"),
         session=SimpleNamespace(id="s"),
-        report=lambda text: None,
+        report=report,
     )
     return ServerQuestions("srv", ctx, user, nullcontext())
 
@@ -144,6 +145,74 @@ async def test_what_the_user_can_choose(field, options, several):
 
 
 @pytest.mark.parametrize(
+    ("message", "field", "text"),
+    [
+        ("Which?", {}, "Which? x: x"),
+        ("Which?", {"title": "T"}, "Which? x: T"),
+        ("Which?", {"title": "T", "description": "D"}, "Which? x: D"),
+        ("Which?", {"description": "d" * 201}, f"Which? x: {'d' * 200}"),
+        ("Which\none?", {"description": "D\nE"}, r"Which\none? x: D\nE"),
+        ("m" * 501, {}, f"{'m' * 500} x: x"),
+        ("Which?", {"default": "d"}, "Which? x: x (default: d)"),
+        ("Which?", {"default": "d\ne"}, r"Which? x: x (default: d\ne)"),
+        ("Which?", {"default": "d" * 101}, f"Which? x: x (default: {'d' * 100})"),
+        ("Which?", {"default": 0}, "Which? x: x (default: 0)"),
+        ("Which?", {"default": ["a", "b"]}, "Which? x: x (default: a, b)"),
+        (
+            "Which?",
+            {"default": "a", "enum": ["a", "b"], "enumNames": ["A", "B"]},
+            "Which? x: x (default: A)",
+        ),
+    ],
+)
+async def test_a_question_is_one_line_that_names_the_server_and_the_field(message, field, text):
+    user = User()
+
+    await questions(user).answer(form(message, x=field))
+
+    assert [one.question for one in user.asked] == [f"The MCP server srv asks: {text}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "named"),
+    [
+        ("x", "x", "x"),
+        ("x\ny", r"x\ny", r"x\ny"),
+        ("n" * 41, "n" * 40, "n" * 41),
+    ],
+)
+async def test_the_name_of_a_field_is_shown_on_one_line(name, header, named):
+    user = User()
+
+    await questions(user).answer(form(**{name: {"description": "D"}}))
+
+    [asked] = user.asked
+    assert asked.header == header
+    assert asked.question.endswith(f"Which? {named}: D")
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ({"enum": ["a", "b"]}, [("a", None), ("b", None)]),
+        ({"enum": ["a", "b"], "enumNames": ["A", "b"]}, [("A", "a"), ("b", None)]),
+        ({"enum": ["a\nb"]}, [(r"a\nb", r"a\nb")]),
+        ({"enum": ["v" * 101]}, [("v" * 100, "v" * 100)]),
+        ({"oneOf": [{"const": 1, "title": "One"}, {"title": "Two"}]}, [("One", "1")]),
+        ({"anyOf": [{"const": "a"}]}, [("a", None)]),
+        ({"enum": ["a"], "oneOf": [{"const": "b"}]}, [("a", None)]),
+    ],
+)
+async def test_an_option_says_which_value_it_stands_for(field, options):
+    user = User()
+
+    await questions(user).answer(form(x=field))
+
+    [asked] = user.asked
+    assert [(one.label, one.description) for one in asked.options] == options
+
+
+@pytest.mark.parametrize(
     "params",
     [
         form("Your password?", x={"type": "string"}),
@@ -210,6 +279,7 @@ def page(url):
         ("http://x.example/a", "Yes", "decline", 0),
         ("https://", "Yes", "decline", 0),
         ("https://x.example/\x1b[31m", "Yes", "decline", 0),
+        ("https://x.example/a\nb", "Yes", "decline", 0),
         ("https://x.example/" + "a" * 1982, "Yes", "accept", 1),
         ("https://x.example/" + "a" * 1983, "Yes", "decline", 0),
     ],
@@ -252,3 +322,44 @@ async def test_nothing_is_asked_after_the_call():
 
     assert (await asking.answer(form(x={"type": "string"}))).action == "decline"
     assert user.asked == []
+
+
+class WaitingUser:
+    """Never answers; says when it was asked."""
+
+    def __init__(self):
+        self.asked = asyncio.Event()
+
+    async def ask_questions(self, request):
+        self.asked.set()
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("ended", [True, False])
+async def test_an_open_question_is_declined_when_the_call_ends_and_only_then(ended):
+    user = WaitingUser()
+    asking = questions(user)
+    answering = asyncio.ensure_future(asking.answer(form(x={"type": "string"})))
+    await asyncio.wait_for(user.asked.wait(), 5)
+
+    if ended:
+        asking.end()
+        await asyncio.wait({answering}, timeout=5)
+        assert answering.done()
+        assert answering.result().action == "decline"
+    else:
+        answering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(answering, 5)
+
+
+async def test_a_reason_to_decline_is_reported_once_and_on_one_line():
+    reports = []
+    asking = questions(User("a", "a"), reports.append)
+
+    for _ in range(2):
+        await asking.answer(form(x={"type": "string", "minLength": 2}))
+
+    assert len(reports) == len(asking.declined) == 1
+    assert "srv" in reports[0]
+    assert "\n" not in reports[0]

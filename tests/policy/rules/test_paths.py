@@ -74,7 +74,11 @@ def test_a_deny_about_writing_leaves_reading_alone():
 @pytest.mark.parametrize(
     ("pattern", "inside", "outside"),
     [
-        ("*.pem", ["a.pem", "x/y/A.PEM", "/srv/me/k.pem"], ["a.pem.txt", "pem"]),
+        (
+            "*.pem",
+            ["a.pem", ".pem", "x/.pem/y", "x/y/A.PEM", "/srv/me/k.pem"],
+            ["a.pem.txt", "pem"],
+        ),
         (".env", [".env", "a/.env", ".ENV"], [".env.local", "env"]),
         ("**/.env.*", [".env.local", "a/b/.env.x"], [".env"]),
         ("/build", ["build", "build/x", "/build/x"], ["src/build"]),
@@ -202,6 +206,7 @@ def test_a_worktree_beside_the_workspace_is_a_root_like_the_first():
         "/ws/s*/key",
         "/ws/secret?/key",
         "/ws/[r-t]ecrets/key",
+        "/ws/[t-r]ecrets/key",
         "/*/secrets/key",
         "/ws/**/key",
         "/ws/",
@@ -315,6 +320,27 @@ def test_a_search_over_a_denied_path_is_denied_unless_the_search_leaves_it_out()
     left_out = [rules(one, enforcement=DenialEnforcement(searches=lambda: True)) for one in denied]
     assert [effect(one, everywhere) for one in left_out] == [None, None]
     assert effect(left_out[1], call("grep", "secrets/a", tree=True)) == DENY
+
+
+@pytest.mark.parametrize(
+    ("pattern", "met", "others"),
+    [
+        ("src/*.txt", ["", "src", "src/a.txt", "src/a.txt/b"], ["src/a", "docs", "srcs"]),
+        ("src/**/gen", ["", "src", "src/a", "src/a/gen"], ["docs", "gen"]),
+        ("src/*/gen", ["", "src", "src/a", "src/a/gen/x"], ["src/a/b", "docs/a"]),
+        ("secrets/key", ["", "secrets", "secrets/key"], ["secrets/other", "secrets/keys", "src"]),
+        ("secrets-*/key", ["", "secrets-a", "secrets-a/key"], ["secrets", "secrets-a/b"]),
+        (".env", ["", "src"], []),
+        ("*.pem", ["", "src", "a.pem"], []),
+        ("[ab]", ["", "src", "a"], []),
+    ],
+)
+def test_a_search_in_a_tree_meets_the_rules_about_what_may_be_in_it(pattern, met, others):
+    denied = rules(f"deny read_file({pattern})")
+
+    searched = {path: effect(denied, call("grep", path, tree=True)) for path in [*met, *others]}
+
+    assert searched == {**dict.fromkeys(met, DENY), **dict.fromkeys(others)}
 
 
 def test_names_may_be_listed_around_a_file_that_may_not_be_read():

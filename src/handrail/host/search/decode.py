@@ -14,6 +14,7 @@ from handrail.host.search.search_roots import SearchRoot, open_beneath
 # ripgrep looks for NUL in blocks of this size, and skips a file that has one in its first block.
 PIECE: Final = 64 << 10
 MAX_FILE: Final = 256 << 20
+_READ_SIZE: Final = 1 << 20
 
 _UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -78,7 +79,7 @@ def contains_nul(handle: int) -> bool:
         data = read_all(handle)
         return data is None or b"\0" in data
     position = 0
-    while piece := os.pread(handle, 1 << 20, position):
+    while piece := os.pread(handle, _READ_SIZE, position):
         if b"\0" in piece:
             return True
         position += len(piece)
@@ -106,7 +107,7 @@ def read_all(handle: int) -> bytes | None:
         return None
     pieces = [start]
     total = len(start)
-    while piece := os.read(handle, 1 << 20):
+    while piece := os.read(handle, _READ_SIZE):
         pieces.append(piece)
         total += len(piece)
         if total > MAX_FILE:
