@@ -24,11 +24,13 @@ EXPECTED = {
         "state.prepared.principal.policy.precheck",
         "self.hooks.before",
         "self.planner.preflight",
+        "range",
         "self.planner.plan",
         "state.prepared.principal.policy.clear",
         "self.planner.describe",
         "self.locks.hold",
         "self.executors[state.prepared.scope.kind].execute",
+        "messages.FILES_KEEP_CHANGING.error",
     ],
 }
 # Public: what hooks are given, and a tool, which sets the attributes that every tool has.

@@ -260,6 +260,24 @@ async def test_a_plan_that_changed_while_the_person_thought_is_shown_again(works
     assert workspace.read("a.txt") == b"zero\none\n2\n"
 
 
+async def test_a_file_that_changes_after_every_approval_ends_the_call(workspace, open_runtime):
+    workspace.write("a.txt", "0\ntwo\n")
+    previews = []
+
+    async def approver(request):
+        previews.append(request.preview)
+        workspace.write("a.txt", f"{len(previews)}\ntwo\n")
+        return True
+
+    async with open_runtime(mode="default", approver=approver) as rt:
+        edit = {"path": "a.txt", "old_string": "two", "new_string": "2"}
+        result = await rt.call("edit_file", edit)
+
+    assert result.problem.code == "conflict"
+    assert len(previews) == 20
+    assert workspace.read("a.txt") == b"20\ntwo\n"
+
+
 @pytest.mark.feature("Y08")
 async def test_cancel_ends_a_running_call_and_says_so(open_runtime, endless):
     slow, started = endless

@@ -146,6 +146,11 @@ PARTLY_READ: Final = ProblemTemplate(
     "only a part of {path!r} has been read, and all of it would be replaced",
     hint="read the whole file first, or change the part with an edit",
 )
+FILES_KEEP_CHANGING: Final = ProblemTemplate(
+    "conflict",
+    "the files changed {count} times between the approval and the change",
+    hint="read them again, and find out what writes to them",
+)
 PATH_LEASED: Final = ProblemTemplate(
     "conflict",
     "{shown!r} is reserved by {who} for another {seconds} s",

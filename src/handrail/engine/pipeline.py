@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from handrail.core.results import ToolResult
+from handrail.engine import messages
 from handrail.engine.batch.locks import Locks
 from handrail.engine.call_state import CallState, Decision, Outcome
 from handrail.engine.executors.direct_executor import Executor
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 # Globals, because an access through the class takes long in Python 3.11.
 _PLAN: Final = ExecutorKind.PLAN
 _ALLOW: Final = Decision.ALLOW
+# How often a call is planned and approved before it is given up.
+MAX_PLANS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,8 @@ class Pipeline:
         # A plain read has nothing to check before it runs.
         if not state.prepared.scope.plain_read:
             await self.planner.preflight(state)
-        while True:
-            planned = state.prepared.scope.kind is _PLAN
-            plan = await self.planner.plan(state) if planned else None
+        for _ in range(MAX_PLANS):
+            plan = await self.planner.plan(state) if state.prepared.scope.kind is _PLAN else None
             decision = await state.prepared.principal.policy.clear(state, plan)
             if decision is not _ALLOW:
                 return self.planner.describe(state, plan, decision)
@@ -71,3 +73,4 @@ class Pipeline:
                 # None: the plan had to be made again under the lock, and needs a new approval.
                 if outcome := await self.executors[state.prepared.scope.kind].execute(state, plan):
                     return outcome
+        raise messages.FILES_KEEP_CHANGING.error(count=MAX_PLANS)
