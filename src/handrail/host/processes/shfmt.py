@@ -5,13 +5,13 @@ If the program is missing or does not answer, no command can be parsed.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
 from handrail.core.commands import UnreadableCommand
-from handrail.core.text.nesting import parse_json
 from handrail.host.processes import spawn
 from handrail.host.processes.prestart import PrestartedHelper
 
@@ -93,8 +93,8 @@ class Shfmt:
 
 def _tree(answer: bytes) -> Mapping[str, Any]:
     try:
-        tree = parse_json(answer)
-    except ValueError as error:
+        tree = json.loads(answer)
+    except (ValueError, RecursionError) as error:
         raise UnreadableCommand("it is too deep to be read") from error
     if not isinstance(tree, dict):
         raise UnreadableCommand("shfmt gave no tree")
