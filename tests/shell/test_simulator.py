@@ -84,6 +84,7 @@ def test_values_are_followed_to_the_program_that_gets_them(safety_class, command
         "echo 'echo hello' > x.sh; sh x.sh",
         "x=/usr/local; echo ${x%/local}",
         "git -c alias.x='!echo hi' x",
+        "git config set; git config add",
         "sed 's/rm -rf x/y/' a > b",
         "ps aux | grep node | awk '{print $2}' | xargs kill",
     ],

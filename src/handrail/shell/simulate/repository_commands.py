@@ -29,7 +29,7 @@ def with_settings(fields: Sequence[str], settings: dict[str, str]) -> Sequence[s
         return fields
     if "config" in fields[1:]:
         told = [one for one in fields[fields.index("config") + 1 :] if not one.startswith("-")]
-        key, *values = told[1:] if told[:1] in (["set"], ["add"]) else told or [""]
+        key, *values = (told[1:] if told[:1] in (["set"], ["add"]) else told) or [""]
         if values and _LATER.fullmatch(key) and len(settings) < _MOST_SETTINGS:
             settings[key] = values[0]
         return fields
