@@ -15,6 +15,7 @@ from typing import Final
 from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
+from handrail.shell.analyze.walk_state import INTEGER_VARIABLES
 from handrail.shell.blocklist import fallback_parser, messages
 from handrail.shell.blocklist.critical_paths import CriticalPaths
 from handrail.shell.blocklist.deletes import (
@@ -168,7 +169,6 @@ _STARTS_SHELL: Final = re.compile(
     r"(?:exec|system|spawn|popen|run|call|process)\w*\W[^;\n]*?([\"'])(?:/(?:usr/)?bin/)?(?:ba|da|z|k|a)?sh(?: -[is])?\1",
     re.IGNORECASE,
 )
-_NUMBERS: Final = frozenset(("RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD"))
 _COMPUTED: Final = re.compile(r"\$\(([^()]*)\)")
 _MOST_REASONS: Final = 8
 # The patterns of uses look at so many arguments: their time grows with the square of the length.
@@ -373,7 +373,7 @@ def _aliased(one: Invocation, command: ExpandedCommand) -> Iterator[str]:
             yield text.partition("=")[2]
     # Numbers of the shell: what is assigned to them is computed.
     for assignment in one.assignments:
-        if assignment.value is not None and assignment.name in _NUMBERS:
+        if assignment.value is not None and assignment.name in INTEGER_VARIABLES:
             yield from _COMPUTED.findall(assignment.value.source)
 
 

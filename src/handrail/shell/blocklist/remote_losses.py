@@ -144,26 +144,24 @@ def _empties_service(call: ProgramCall, command: ExpandedCommand) -> bool:
 
 
 def _empties_storage(call: ProgramCall, command: ExpandedCommand) -> bool:
-    """Whether a store of objects is told to expire all of them soon, or to become like nothing."""
-    words = _argument_texts(call)
-    if any(map(remote_loss.LIFECYCLE.search, words)):
-        whole = _argument_texts(call, _LONGEST_INPUT)
-        texts = (*whole, *_given_texts(call, command), " ".join(whole))
-        soon = (one for one in texts if remote_loss.EXPIRES_SOON.search(one))
-        return any(remote_loss.ONLY_SOME.search(one) is None for one in soon)
-    return False
+    """Whether a store of objects is told to expire all of them soon."""
+    if not any(map(remote_loss.LIFECYCLE.search, _argument_texts(call))):
+        return False
+    whole = _argument_texts(call, _LONGEST_INPUT)
+    texts = (*whole, *_given_texts(call, command), " ".join(whole))
+    soon = (one for one in texts if remote_loss.EXPIRES_SOON.search(one))
+    return any(remote_loss.ONLY_SOME.search(one) is None for one in soon)
 
 
 def _mirrors_nothing(call: ProgramCall, command: ExpandedCommand) -> bool:
     """Whether another machine is told to become like a directory with nothing in it."""
     words = [call.name, *_argument_texts(call)]
-    target = "".join(words[-1:])
     places = [one for one in words[1:] if remote_loss.ELSEWHERE.fullmatch(one)]
     return (
         any(map(remote_loss.SYNCS.fullmatch, words))
         and any(map(remote_loss.DELETES_OTHERS.fullmatch, words))
         and bool(places)
-        and not any(map(remote_loss.TRIAL.search, (target, *places)))
+        and not any(map(remote_loss.TRIAL.search, (words[-1], *places)))
         and has_empty_source(call, command)
     )
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
+_EMPTIES_MODEL: Final = (
+    r"\.(?:delete_all|destroy_all|truncate_all|deleteMany|dropDatabase|drop_all|drop_database)\b"
+)
 # Words that empty or rebuild what a program keeps; refused where production is named.
 RESETS: Final = re.compile(
     r"(?i)(?:db|database|sql|metadata|migrate|migrations?|schema|orm|doctrine|ecto|data|doctrine:\w+|prisma)[:_.-](?>(?:[\w:.-]*?[:_.-])??"
     r"(?:drop|reset|wipe|fresh|purge|truncate|refresh|nuke|flush|clean|clear|destroy))\S*|flush|reset[_-]?(?:db|database|schema|all)|(?:site|content|catalog|store)[:_-]empty"
     r"|drop[_-]?(?:db|database|all|tables?|schema)?|truncate|wipe|purge|nuke|destroy(?:[_:-]\w+)?|delete[_-]all|tear-?down|erase"
     r"|flyway:clean|downgrade:base|migrate:zero|--(?:force-)?reset|(?:\w[\w-]*[:_-])?delete|.*\.all\(\)\.delete\(.*"
-    r"|.*\.(?:delete_all|destroy_all|truncate(?:_all)?|deleteMany|dropDatabase|drop_all|drop_database)\b.*"
+    rf"|.*{_EMPTIES_MODEL}.*|.*\.truncate\b.*"
 )
 # Every row of a table, in code that a console reads.
-EMPTIES_MODEL: Final = re.compile(
-    r"\.(?:delete_all|destroy_all|truncate_all|deleteMany|dropDatabase|drop_all|drop_database)\b|\.all\(\)\.delete\("
-)
+EMPTIES_MODEL: Final = re.compile(_EMPTIES_MODEL + r"|\.all\(\)\.delete\(")
 # Every migration is taken back: what migrates, the step back, and how far.
 MIGRATES: Final = re.compile(
     r"(?is)(?:.*[:_.-])?(?:db|schema|migrat[^\W_]*+)(?:[:_.-].*)?|knex|sequelize\S*|goose|dbmate|typeorm|mikro-orm"
