@@ -8,18 +8,18 @@ import pytest
 ENGINE = Path(__file__).parents[2] / "src" / "handrail" / "engine"
 MAX_STATEMENTS = 25
 MAX_FIELDS = 7
-# Calls in source order: `run` first, then `_attempt`.
+# Calls in source order: `run` first, then `_check_and_execute`.
 EXPECTED = {
     "run": [
         "self.recorder.begin",
         "self.recorder.record",
-        "self._attempt",
+        "self._check_and_execute",
         "self.failures.translate",
         "self.planner.apply_modifiers",
         "state.prepared.principal.policy.count_for_loop_guard",
         "self.hooks.after",
     ],
-    "_attempt": [
+    "_check_and_execute": [
         "self.recorder.write_requested",
         "state.prepared.principal.policy.precheck",
         "self.hooks.before",
@@ -27,7 +27,7 @@ EXPECTED = {
         "range",
         "self.planner.plan",
         "state.prepared.principal.policy.clear",
-        "self.planner.describe",
+        "self.planner.describe_or_queue",
         "self.locks.hold",
         "self.executors[state.prepared.scope.kind].execute",
         "messages.FILES_KEEP_CHANGING.error",

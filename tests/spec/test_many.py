@@ -7,8 +7,6 @@ import subprocess
 import sys
 import tracemalloc
 from collections import Counter
-from itertools import pairwise
-from statistics import median
 
 import anyio
 import pytest
@@ -141,9 +139,9 @@ async def test_memory_does_not_grow_with_the_calls_made(workspace, tmp_path):
         finally:
             tracemalloc.stop()
 
-    # A call's text is 18 kB: kept anywhere, a hundred of them would be 1.8 MB in every round. What is
-    # allocated once, such as a module that something else loads, is not counted.
-    assert median(after - before for before, after in pairwise(grown)) < 100_000
+    # A call's text is 18 kB: kept anywhere, three hundred of them would be 5.4 MB more in the later
+    # rounds. The least of three rounds: for a moment after a flush, the writer still has its last rows.
+    assert min(grown[3:]) - min(grown[:3]) < 100_000
 
 
 def _start(workspace, path, name, count):

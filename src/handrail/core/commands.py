@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, Protocol
 
 
 class CommandClass(IntEnum):
-    """How much damage a command could do; a compound command has the class of its worst part."""
+    """The safety class of a command, by its worst part. SAFE only reads, DEV builds or tests, DANGEROUS
+    is everything else, BLOCKED destroys something beyond the workspace and never runs.
+    """
 
     SAFE = 0
     DEV = 1

@@ -1,5 +1,5 @@
-"""The steps of a call, on one screen. Their order is a security property: it is defined here and
-nowhere else.
+"""Runs one call: policy, hooks, plan, approval, lock, execution, record. The order of these steps is
+relevant to security and is defined only here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Globals, because an access through the class takes long in Python 3.11.
 _PLAN: Final = ExecutorKind.PLAN
 _ALLOW: Final = Decision.ALLOW
-# How often a call is planned and approved before it is given up.
+# A call fails after this many plans, because its files were changed after every approval.
 MAX_PLANS: Final = 20
 
 
@@ -46,7 +46,7 @@ class Pipeline:
         # On every exit: the `completed` row, the quotas, the timer.
         async with self.recorder.record(state) as recording:
             try:
-                state.outcome = await self._attempt(state)
+                state.outcome = await self._check_and_execute(state)
             except BaseException as error:  # noqa: BLE001 - raised again if it is the caller's
                 state.outcome = self.failures.translate(state, error)
             self.planner.apply_modifiers(state)
@@ -55,20 +55,21 @@ class Pipeline:
                 await self.hooks.after(state)
         return recording.result
 
-    async def _attempt(self, state: CallState) -> Outcome:
+    async def _check_and_execute(self, state: CallState) -> Outcome:
+        """Check, plan, approve and execute the call; raises its problem."""
         await self.recorder.write_requested(state)
         state.prepared.principal.policy.precheck(state)
         # May replace the arguments once; `check_static_policy` runs again for them.
         if self.hooks.hooks:
             await self.hooks.before(state)
-        # A plain read has nothing to check before it runs.
+        # A plain read has no preflight, and its executor sets its time limit; policy is checked below.
         if not state.prepared.scope.plain_read:
             await self.planner.preflight(state)
         for _ in range(MAX_PLANS):
             plan = await self.planner.plan(state) if state.prepared.scope.kind is _PLAN else None
             decision = await state.prepared.principal.policy.clear(state, plan)
             if decision is not _ALLOW:
-                return self.planner.describe(state, plan, decision)
+                return self.planner.describe_or_queue(state, plan, decision)
             async with self.locks.hold(state.prepared.scope, plan):
                 # None: the plan had to be made again under the lock, and needs a new approval.
                 if outcome := await self.executors[state.prepared.scope.kind].execute(state, plan):

@@ -234,7 +234,7 @@ class CallDiffs:
             return found
         if kept is not None:
             raise _UnknownContent(_DELETED)
-        gone = now is not None and now.content is None and not now.strange
+        gone = now is not None and now.content is None and not now.unsupported
         raise _UnknownContent(_REMOVED_SINCE if gone else _CHANGED_SINCE)
 
     def _rebuild(self, step: FileChange, digest: str) -> Content | None:

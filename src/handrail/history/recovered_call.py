@@ -187,7 +187,7 @@ def describe_reads(
         now = read_current_file(str(change["path"]), files)
         if change["after_hash"] is None:
             known[now.place.absolute] = None
-        elif now.strange or now.form is not Form.FILE or now.seen is None:
+        elif now.unsupported or now.form is not Form.FILE or now.seen is None:
             continue
         elif intent["relies_on"] == "all" or change["before_hash"] is None:
             seen = ReadRecord(now_s, 1, 0, now.seen, True, change["after_hash"])

@@ -220,7 +220,7 @@ class Recovery:
 
     def _state(self, described: Mapping[str, Any]) -> State:
         now = read_current_file(described["path"], self.files)
-        return "other" if now.strange else compare_with_image(described, now.digest, now.seen)
+        return "other" if now.unsupported else compare_with_image(described, now.digest, now.seen)
 
     def _back(self, number: int, described: Mapping[str, Any], token: str) -> Change:
         now, before = (

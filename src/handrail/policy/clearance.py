@@ -70,7 +70,7 @@ class DeferredGuards:
 class Clearance:
     """Evaluates calls. A guard that raises is a defect, and the call does not run.
 
-    A guard's verdict overrides the rules, and a rule overrides the mode. `unenforced` returns the
+    The strictest of the guards and the rules decides; a rule overrides the mode. `unenforced` returns the
     properties that the sandbox lacks for confining commands; it is called only for commands, because the
     measurement takes time. Plan mode is added to another mode, so entering plan mode never allows more.
     """

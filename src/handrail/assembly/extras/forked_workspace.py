@@ -152,7 +152,7 @@ class WorkspaceFork:
 def _move_change(change: Change, copies: Mapping[str, Path], files: LocalFiles) -> Change | None:
     """The change for the copy; None if the copy is already in the final state."""
     now = read_current_file(_moved_path(change.place, copies), files)
-    if now.strange:
+    if now.unsupported:
         raise messages.COPY_FAILED.error(path=change.path, reason="it was replaced meanwhile")
     same = now.digest == change.after_hash and change.mode in (None, now.mode)
     if same and not change.only_opens:

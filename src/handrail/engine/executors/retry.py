@@ -15,12 +15,12 @@ BASE_S: Final = 0.5
 FACTOR: Final = 2.0
 CAP_S: Final = 5.0
 JITTER: Final = 0.25
-_PASSING: Final = frozenset(
+_TRANSIENT_ERRNOS: Final = frozenset(
     {errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNREFUSED, errno.EBUSY, errno.EAGAIN}
 )
 # Libraries raise these without an errno; the class alone identifies the error.
-_PASSING_KINDS: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
-_WORDS: Final = ("timeout", "timed out", "temporarily unavailable")
+_TRANSIENT_TYPES: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
+_TRANSIENT_MESSAGES: Final = ("timeout", "timed out", "temporarily unavailable")
 
 
 def backoff_s(failures: int, chance: Callable[[], float] = random.random) -> float:
@@ -30,22 +30,22 @@ def backoff_s(failures: int, chance: Callable[[], float] = random.random) -> flo
 
 
 def is_transient(error: Exception) -> bool:
-    """Return whether the failure may not occur again after a wait."""
+    """Return whether the failure is probably temporary, so that a later attempt may succeed."""
     if isinstance(error, ProblemRaised):
         return error.problem.retryable
     if not isinstance(error, OSError):
         return False
-    if isinstance(error, _PASSING_KINDS) or error.errno in _PASSING:
+    if isinstance(error, _TRANSIENT_TYPES) or error.errno in _TRANSIENT_ERRNOS:
         return True
-    said = str(error).lower()
-    return any(word in said for word in _WORDS)
+    message = str(error).lower()
+    return any(word in message for word in _TRANSIENT_MESSAGES)
 
 
 async def retry(
-    run: Callable[[], Awaitable[Output]], attempts: int, tell: Callable[[str], None]
+    run: Callable[[], Awaitable[Output]], attempts: int, report: Callable[[str], None]
 ) -> Output:
     """Await `run()`, repeated after transient failures, at most `attempts` times in total; raises
-    the last failure. `tell` gets a line before every wait.
+    the last failure. `report` gets a line before every wait.
     """
     made = 1
     while True:
@@ -56,6 +56,6 @@ async def retry(
                 raise
             wait = backoff_s(made)
             why = str(error) or type(error).__name__
-            tell(f"attempt {made} of {attempts} failed ({why}); again in {wait:.1f} s")
+            report(f"attempt {made} of {attempts} failed ({why}); again in {wait:.1f} s")
         made += 1
         await asyncio.sleep(wait)

@@ -355,8 +355,8 @@ class CallPlanner:
             state.effects.hashing = hash_ahead(plan, self.blobs)
         return plan
 
-    def describe(self, state: CallState, plan: Plan | None, decision: Decision) -> Outcome:
-        """Return the outcome of a call that is described in a dry run or queued in plan mode."""
+    def describe_or_queue(self, state: CallState, plan: Plan | None, decision: Decision) -> Outcome:
+        """Describe the call in a dry run, or add it to the queue of plan mode; return the outcome."""
         from handrail.engine.planning.preview import call_preview
 
         if decision is Decision.QUEUE:

@@ -26,7 +26,7 @@ from handrail.engine import messages
 from handrail.engine.call_state import CallState
 
 _log = logging.getLogger("handrail")
-RETRY_S: Final = 60.0
+RETRY_INTERVAL_S: Final = 60.0
 MOST_ATTEMPTS: Final = 5
 
 # The failed call that is retried in this context, so that a second failure adds no second row.
@@ -46,7 +46,9 @@ class _RetryRefusal(NamedTuple):
 
 
 def is_recorded_failure(state: CallState, result: ToolResult) -> bool:
-    """Return whether it is an internal error, an exhausted retry or a non-idempotent timeout."""
+    """Return whether the failure is stored for a later retry: an internal error, the last transient
+    failure or timeout of a tool with retries, or a timeout of a tool that is not idempotent.
+    """
     prepared, problem = state.prepared, result.problem
     if result.status is not Status.FAILED or problem is None or prepared.entry is None:
         return False
@@ -133,7 +135,7 @@ class FailedCalls:
         return await self.get(id)
 
     async def keep_retrying(
-        self, every_s: float = RETRY_S, *, most_attempts: int = MOST_ATTEMPTS
+        self, every_s: float = RETRY_INTERVAL_S, *, most_attempts: int = MOST_ATTEMPTS
     ) -> None:
         """Retry pending calls repeatedly until cancelled; run it in a task. Calls that failed
         `most_attempts` times are left to the user.

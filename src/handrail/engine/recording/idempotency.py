@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from handrail.core.events import Listener
 
 # How long a call waits for the first call of its id in another process, and the polling interval.
-PATIENCE_S: Final = 10.0
-_LOOK_S: Final = 0.02
+OTHER_PROCESS_WAIT_S: Final = 10.0
+_POLL_S: Final = 0.02
 _LISTED: Final = 8
 
 
@@ -137,13 +137,13 @@ class _SharedIds:
 
     async def _wait(self, call_id: str, owner: str) -> ToolResult | None:
         clock = asyncio.get_running_loop().time
-        deadline = clock() + PATIENCE_S
+        deadline = clock() + OTHER_PROCESS_WAIT_S
         while (result := await self._past.result(call_id)) is None:
             if not self._alive(owner):
                 return None
             if clock() >= deadline:
                 raise messages.RUNNING_ELSEWHERE.error(call_id=call_id)
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
         return result
 
 
@@ -287,7 +287,7 @@ def mark_replayed(result: ToolResult) -> ToolResult:
     """
     if not result.meta.get("replayed"):
         return result
-    note = "a call with this id was made before; this is what came of it then, and nothing was run"
+    note = "a call with this id was already made; this is its recorded result, and nothing was run again"
     return replace(result, text=f"{result.text}\n[handrail: {note}]")
 
 

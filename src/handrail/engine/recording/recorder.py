@@ -35,7 +35,7 @@ from handrail.engine.recording.payloads import (
     render_call,
 )
 from handrail.engine.recording.truncation import (
-    TRUNCATED_BY_TOOL,
+    DEFAULT_TRUNCATION,
     TruncationOptions,
     truncate,
     truncate_result,
@@ -65,7 +65,7 @@ class RecorderOptions:
     read_rules: str | None = None
     # Whether the record says which files were read, because a named session may be resumed.
     keep_reads: bool = False
-    truncation: TruncationOptions = TRUNCATED_BY_TOOL
+    truncation: TruncationOptions = DEFAULT_TRUNCATION
 
 
 class Recorder:

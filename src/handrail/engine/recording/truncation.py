@@ -21,14 +21,14 @@ _log = logging.getLogger("handrail")
 
 
 class TruncationOptions(NamedTuple):
-    """How long texts are shortened; if `keep` is None, as each tool declares."""
+    """The maximum length of a result and which part is kept; without `keep`, the tool decides."""
 
     max_chars: int = sys.maxsize
     # Which part is kept.
     keep: Keep | None = None
 
 
-TRUNCATED_BY_TOOL: Final = TruncationOptions()
+DEFAULT_TRUNCATION: Final = TruncationOptions()
 
 
 class TruncatedText(NamedTuple):

@@ -1,7 +1,7 @@
 """Plans how one file is reverted over several changes at once, or finds the conflict.
 
-The file is followed back through its recorded states; a state that was not recorded is the work of
-somebody else and ends the search. Only reads; blocks, so the caller runs it in a thread.
+The file is followed back through its recorded states. A state that was not recorded means that the
+file was changed outside the recorded calls: that is the conflict. Only reads; blocks, so the caller runs it in a thread.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _ESCAPED: Final = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 
 @dataclass(frozen=True, slots=True)
 class CurrentFile:
-    """The current state of a path; `content` None: it does not exist. `strange`: Handrail cannot have
-    written it, such as a pipe, or a path that a link redirects.
+    """The current state of a path; `content` None: it does not exist. `unsupported`: Handrail cannot
+    have written it, such as a pipe, or a path that a link redirects.
     """
 
     place: Place
     content: Content | None = None
     seen: Stat | None = None
     form: Form = Form.FILE
-    strange: bool = False
+    unsupported: bool = False
 
     @property
     def digest(self) -> str | None:
@@ -94,7 +94,7 @@ class FileRevert:
 @dataclass(slots=True)
 class _RevertWalk:
     """Follows one file back through its changes. `digest` and `mode` are its state so far; `last` is the
-    last change that matched the state, and `strange` are the changes since then, which did not.
+    last change that matched the state, and `unmatched` are the changes since then, which did not.
     """
 
     digest: str | None
@@ -102,31 +102,31 @@ class _RevertWalk:
     last: FileChange | None = None
     taken: list[FileChange] = field(default_factory=list)
     done: list[FileChange] = field(default_factory=list)
-    bare: list[FileChange] = field(default_factory=list)
-    strange: list[FileChange] = field(default_factory=list)
+    without_hashes: list[FileChange] = field(default_factory=list)
+    unmatched: list[FileChange] = field(default_factory=list)
 
     def meet(self, step: FileChange, *, force: bool = False) -> None:
         """Follow the file back over one change."""
         if not {"before_hash", "after_hash"} <= step.described.keys():
             # Neither the old content nor hashes were recorded.
-            self.bare.append(step)
+            self.without_hashes.append(step)
             return
         state = self._state(step)
         if state == "other" and not force:
             # The file may have been restored to an earlier recorded state.
-            self.strange.append(step)
+            self.unmatched.append(step)
             return
-        self.done += self.strange
-        self.strange.clear()
+        self.done += self.unmatched
+        self.unmatched.clear()
         self.last = step
         if state == "before":
             self.done.append(step)
         else:
             self._back(step)
 
-    def gap(self) -> Conflict | None:
+    def conflict(self) -> Conflict | None:
         """The conflict; None if all changes matched."""
-        return Conflict(self.digest, self.strange[0], self.last) if self.strange else None
+        return Conflict(self.digest, self.unmatched[0], self.last) if self.unmatched else None
 
     def _state(self, step: FileChange) -> str:
         one = step.described
@@ -153,15 +153,15 @@ def plan_file_revert(
     path: str, steps: Sequence[FileChange], now: CurrentFile, *, force: bool
 ) -> FileRevert:
     """Plan how one file is reverted over `steps`, its changes, newest first."""
-    if now.strange or _closed(steps, now):
+    if now.unsupported or _closed(steps, now):
         return FileRevert(path, now, (), conflict=Conflict(now.digest, steps[0]))
     walk = _walk(steps, now, force=force)
-    bare, gap = tuple(walk.bare), walk.gap()
-    if gap is not None and (walk.last is not None or not bare):
-        return FileRevert(path, now, (), conflict=gap)
+    lost, conflict = tuple(walk.without_hashes), walk.conflict()
+    if conflict is not None and (walk.last is not None or not lost):
+        return FileRevert(path, now, (), conflict=conflict)
     if walk.last is None:
-        return FileRevert(path, now, (), kept_back=bare)
-    revert = FileRevert(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
+        return FileRevert(path, now, (), kept_back=lost)
+    revert = FileRevert(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), lost)
     if force and not _matches(steps, now):
         revert = replace(revert, forced=True)
     return _limit_to_kept(revert)
@@ -192,7 +192,7 @@ def read_current_file(path: str, files: Files) -> CurrentFile:
     """The current state of a path."""
     place, form, content, seen = files.named(path)
     if place.path != path or form is Form.SPECIAL:
-        return CurrentFile(place, strange=True)
+        return CurrentFile(place, unsupported=True)
     if form is None:
         return CurrentFile(place)
     if form is Form.FILE:
@@ -208,7 +208,7 @@ def _closed(steps: Sequence[FileChange], now: CurrentFile) -> bool:
 
 def _matches(steps: Sequence[FileChange], now: CurrentFile) -> bool:
     walk = _walk(steps, now)
-    return walk.gap() is None and walk.last is not None
+    return walk.conflict() is None and walk.last is not None
 
 
 def _walk(steps: Iterable[FileChange], now: CurrentFile, *, force: bool = False) -> _RevertWalk:

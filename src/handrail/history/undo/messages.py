@@ -92,7 +92,7 @@ def _advice(
     ours = any(revert.path in blame for revert in reverts)
     if ours:
         yield "take the later change back first"
-    if any(revert.now.strange for revert in reverts):
+    if any(revert.now.unsupported for revert in reverts):
         yield "move what stands there out of the way"
     elif person:
         yield f"{'or ' * ours}overwrite it with {FORCE} (it is kept, and redo brings it back)"
@@ -245,12 +245,12 @@ def _what(change: Change) -> str:
 
 
 def _changed(revert: FileRevert, blame: Mapping[str, str]) -> str:
-    if revert.now.strange:
+    if revert.now.unsupported:
         return f"{revert.path!r} is a directory or leads elsewhere now"
     who = f"by {blame[revert.path]}" if revert.path in blame else "from outside"
-    gap = revert.conflict
-    if gap is not None and gap.above is not None:
-        between = f"between {gap.below.name} and {gap.above.name}"
+    conflict = revert.conflict
+    if conflict is not None and conflict.above is not None:
+        between = f"between {conflict.below.name} and {conflict.above.name}"
         return f"{revert.path!r} was changed {between}, {who}"
     gone = "was removed" if revert.now.content is None and revert.path not in blame else "changed"
     return f"{revert.path!r} {gone} since, {who}"

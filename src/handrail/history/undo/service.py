@@ -224,7 +224,7 @@ async def find_conflict_origins(
 
 @dataclass(slots=True)
 class _OriginSearch:
-    """Searches the calls inside the gap of a conflict, newest first, for the one that left the file in
+    """Searches the calls between the changes of a conflict, newest first, for the one that left the file in
     its conflicting state.
 
     `name` is the call found so far. If it is an undo, the file is as it was before the calls `until`, and
@@ -232,25 +232,27 @@ class _OriginSearch:
     """
 
     path: str
-    gap: Conflict
+    conflict: Conflict
     name: str = ""
     until: set[CallKey] = field(default_factory=set)
     inside: bool = False
     over: bool = False
 
     def __post_init__(self) -> None:
-        self.inside = self.gap.above is None
+        self.inside = self.conflict.above is None
 
     def meet(self, trace: Trace, left: Set[tuple[str, str | None]]) -> None:
         """Visit a call; `left` are the paths and hashes of the files that it changed."""
         key = call_key(trace)
         if self.over or not self.inside:
-            self.inside = self.inside or (self.gap.above is not None and key == self.gap.above.key)
-        elif key == self.gap.below.key:
+            self.inside = self.inside or (
+                self.conflict.above is not None and key == self.conflict.above.key
+            )
+        elif key == self.conflict.below.key:
             self.over = True
         elif self.until:
             self._rise(key)
-        elif (self.path, self.gap.digest) in left:
+        elif (self.path, self.conflict.digest) in left:
             self._blame(trace)
 
     def _rise(self, key: CallKey) -> None:

@@ -1,5 +1,5 @@
-"""Passes questions of a server to the user. The text names the server; the number of questions is limited,
-and questions for secrets are declined.
+"""Passes the elicitations of a server to the user. The text names the server; the number of questions
+is limited, and questions for secrets are declined.
 """
 
 from __future__ import annotations

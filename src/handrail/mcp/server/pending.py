@@ -30,7 +30,9 @@ class ApprovalQuestion(NamedTuple):
 
 
 class PendingMcpCall:
-    """One call, its open question, and the reporter of the current request."""
+    """One call, its open question, and the reporter of the current request; an `ElicitationChannel`
+    whose answer comes with another request.
+    """
 
     # Several questions may be open, because a question ends its request and may never be answered.
     concurrent = True
