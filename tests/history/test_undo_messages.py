@@ -33,8 +33,10 @@ def change(path, before=b"a", after=b"b", **more):
     return Change(place(path), *contents, **more)
 
 
-def revert(path, *, forced=False, content=b"x", strange=False):
-    now = CurrentFile(place(path), None if content is None else Content(content), strange=strange)
+def revert(path, *, forced=False, content=b"x", unsupported=False):
+    now = CurrentFile(
+        place(path), None if content is None else Content(content), unsupported=unsupported
+    )
     return FileRevert(path, now, (), forced=forced)
 
 
@@ -116,7 +118,7 @@ def test_a_conflict_names_the_files():
     assert "by edit_file" in conflict(revert("a"), blame={"a": "edit_file"}).message
     blamed = conflict(revert("b", content=None), blame={"b": "edit_file"}).message
     assert "'b' changed since" in blamed
-    assert "directory" in conflict(revert("a", strange=True)).message
+    assert "directory" in conflict(revert("a", unsupported=True)).message
 
 
 @pytest.mark.parametrize(
@@ -142,8 +144,8 @@ def test_the_advice_depends_on_who_asks_and_who_wrote():
     assert "ask them" not in conflict(revert("a"), person=False, blame=ours).hint
     assert "later change" in conflict(revert("a"), blame=ours).hint
     assert "later change" not in conflict(revert("a"), blame={"b": "x"}).hint
-    assert "out of the way" in conflict(revert("a", strange=True)).hint
-    assert FORCE not in conflict(revert("a", strange=True)).hint
+    assert "out of the way" in conflict(revert("a", unsupported=True)).hint
+    assert FORCE not in conflict(revert("a", unsupported=True)).hint
 
 
 def test_other_files_can_be_undone_by_their_paths():
