@@ -12,7 +12,7 @@ CATASTROPHES = (
     *("fifth_catastrophes", "sixth_catastrophes", "seventh_catastrophes"),
     *("eighth_catastrophes", "ninth_catastrophes", "tenth_catastrophes", "eleventh_catastrophes"),
     *("twelfth_catastrophes", "thirteenth_catastrophes", "fourteenth_catastrophes"),
-    *("fifteenth_catastrophes", "sixteenth_catastrophes"),
+    *("fifteenth_catastrophes", "sixteenth_catastrophes", "seventeenth_catastrophes"),
 )
 PROJECT_WORK = (
     *("project_work", "blind_project_work", "third_project_work", "fourth_project_work"),
@@ -23,6 +23,7 @@ ASKED_WORK = (
     *("asked_work", "seventh_asked_work", "eighth_asked_work", "tenth_asked_work"),
     *("eleventh_asked_work", "twelfth_asked_work", "thirteenth_asked_work"),
     *("fourteenth_asked_work", "fifteenth_asked_work", "sixteenth_asked_work"),
+    "seventeenth_asked_work",
 )
 READ_ONLY = (
     *("read_only", "blind_read_only", "fourth_read_only", "fifth_read_only", "sixth_read_only"),

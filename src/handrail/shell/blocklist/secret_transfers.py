@@ -86,13 +86,22 @@ class _SecretTracker:
             return (bool(places) or "push" in call.operands) and any(
                 self._is_secret(one, call.cwd) for one in given[:-1]
             )
+        if call.name in secret_senders.COPIERS and any(
+            map(secret_senders.PUBLIC_UPLOAD.fullmatch, call.arguments)
+        ):
+            return any(map(is_sensitive, call.operands))
         if call.name not in secret_senders.COPYING:
             return False
         public = [
             one for one in given if secret_senders.PUBLIC.fullmatch(join(call.cwd or "", one))
         ]
+        shown = any(map(secret_senders.WEB_ROOT.fullmatch, public))
         return bool(public) and (
-            any(self._is_secret(one, call.cwd) for one in given if one not in public)
+            any(
+                self._is_secret(one, call.cwd) or (shown and is_sensitive(_file_name(one)))
+                for one in given
+                if one not in public
+            )
             or self._receives(call.invocation)
         )
 

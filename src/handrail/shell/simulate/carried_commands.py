@@ -155,7 +155,7 @@ def _in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
         if word in _DAMAGING or (introduced and word in _COMMAND_WORDS):
             yield quoted_command((word, *arguments[number + 1 :]))
         for text in {one, one.partition("=")[2]}:
-            if " " in text.strip() and is_command_text(text):
+            if " " in text.strip() and (name in _FLEETS or is_command_text(text)):
                 yield _BEFORE_COMMAND.sub("", text, count=1)
 
 

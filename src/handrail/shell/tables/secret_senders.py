@@ -125,6 +125,14 @@ PUBLIC: Final = re.compile(
     r"|(?:.*/)?(?:public_html|htdocs|wwwroot)(?:/.*)?",
     re.DOTALL,
 )
+# Whatever lies there is shown to every visitor; the files of a program may lie beside it.
+WEB_ROOT: Final = re.compile(
+    r"(?:.*/)?(?:html|public|public_html|htdocs|wwwroot)(?:/.*)?", re.DOTALL
+)
+# An upload that everybody may read.
+PUBLIC_UPLOAD: Final = re.compile(
+    r"(?:--acl=|-a|--predefined-acl=)?public-?[rR]ead(?:-?[wW]rite)?|allUsers|AllUsers"
+)
 _SERVERS: Final = (
     r"(?:http-server|serve|live-server|local-web-server|darkhttpd|miniserve|webfsd|simple-http-server|httpd|thttpd"
     r"|mini_httpd|static-web-server|dufs|updog|uploadserver|goshs|filebrowser|sfz)"
