@@ -16,12 +16,15 @@ from handrail.store.sqlite.store import RecordStore
 @pytest.fixture
 def cancelled_once_announced(monkeypatch):
     """Ends every running call between the moment at which the thread that writes is told that
-    the intent is on disk, and that at which the loop is.
+    the next intent is on disk, and that at which the loop is.
     """
     real = RecordStore.commit
 
     def install(rt):
         async def commit(store, row, durability, at_once=None):
+            if row.kind != "intent":
+                return await real(store, row, durability, at_once)
+            monkeypatch.setattr(RecordStore, "commit", real)
             loop = asyncio.get_running_loop()
 
             def once():
@@ -29,7 +32,7 @@ def cancelled_once_announced(monkeypatch):
                 for timer in internals.running_calls(rt):
                     loop.call_soon_threadsafe(timer.end)
 
-            await real(store, row, durability, once if row.kind == "intent" else at_once)
+            return await real(store, row, durability, once)
 
         monkeypatch.setattr(RecordStore, "commit", commit)
 
@@ -47,6 +50,37 @@ async def test_what_was_written_is_told(workspace, open_runtime, cancelled_once_
     assert result.status is handrail.Status.INTERRUPTED
     assert [one.path for one in result.changes] == ["a.txt"]
     assert "its changes had happened already" in result.text
+
+
+async def test_what_was_written_is_known_to_the_agent(
+    workspace, open_runtime, cancelled_once_announced
+):
+    workspace.write("a.txt", "old\n")
+    async with open_runtime(config={"freshness": "strict"}) as rt:
+        await rt.call("read_file", {"path": "a.txt"})
+        cancelled_once_announced(rt)
+        result = await rt.call("write_file", {"path": "a.txt", "content": "new\n"})
+        edit = {"path": "a.txt", "old_string": "new", "new_string": "newer"}
+        edited = await rt.call("edit_file", edit)
+
+    assert result.status is handrail.Status.INTERRUPTED
+    assert edited.ok, edited.text
+    assert workspace.read("a.txt") == b"newer\n"
+
+
+@pytest.mark.needs_sandbox
+async def test_what_was_written_is_not_attributed_to_a_job(
+    workspace, open_runtime, cancelled_once_announced
+):
+    async with open_runtime(mode="sandboxed", approver=lambda request: True) as rt:
+        await rt.call("run_command", {"command": "sleep 309", "background": True})
+        cancelled_once_announced(rt)
+        result = await rt.call("write_file", {"path": ".envrc", "content": "new\n"})
+        command = await rt.call("run_command", {"command": "touch b.txt"})
+
+    assert result.status is handrail.Status.INTERRUPTED
+    assert "background job" not in command.text
+    assert workspace.read(".envrc") == b"new\n"
 
 
 async def test_what_is_torn_is_told(workspace, open_runtime, cancelled_once_announced, monkeypatch):

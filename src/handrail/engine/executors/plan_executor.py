@@ -236,13 +236,21 @@ class PlanExecutor:
         outcome = Outcome(Status.OK, Output(plan.text, plan.preview or None, plan.data))
         if plan.changes:
             await state.prepared.principal.policy.check_leases(state, plan)
-            await self.committer.commit(state, plan)
-            if state.prepared.principal.reader is not None:
-                self.planner.freshness.mark_written(plan, state.prepared.principal.reader)
-            if self.commands is not None and self.commands.in_use:
-                self.commands.accept_plan(plan)
+            try:
+                await self.committer.commit(state, plan)
+            finally:
+                # A call that is cancelled once its intent is on disk makes its changes nevertheless.
+                if state.effects.changes:
+                    self._note_committed(state, plan)
             await self._append_warnings(state, plan, outcome)
         return outcome
+
+    def _note_committed(self, state: CallState, plan: Plan) -> None:
+        """Note that the agent knows the new contents, and that no background job made them."""
+        if state.prepared.principal.reader is not None:
+            self.planner.freshness.mark_written(plan, state.prepared.principal.reader)
+        if self.commands is not None and self.commands.in_use:
+            self.commands.accept_plan(plan)
 
     def _is_current(self, plan: Plan) -> bool:
         """Return whether no file has changed since the plan was made."""
