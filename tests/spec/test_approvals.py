@@ -669,13 +669,14 @@ async def test_an_approver_by_a_name_that_is_none_is_refused_at_once(workspace):
     assert '"approvals"' in raised.value.problem.hint
 
 
-async def test_a_grant_for_a_turn_ends_with_the_turn(workspace, open_runtime):
+@pytest.mark.parametrize("scope", [Scope.TURN, "turn"])
+async def test_a_grant_for_a_turn_ends_with_the_turn(workspace, open_runtime, scope):
     def write(content):
         return {"path": "a.txt", "content": content}
 
     async with open_runtime(mode="default") as rt:
         async with rt.turn():
-            rt.grants.grant("write_file", "a.txt", scope=Scope.TURN)
+            rt.grants.grant("write_file", "a.txt", scope=scope)
             within = [await rt.call("write_file", write(text)) for text in ("one", "two")]
         async with rt.turn():
             after = await rt.call("write_file", write("three"))

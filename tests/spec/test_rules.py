@@ -74,12 +74,12 @@ async def test_a_grant_lasts_as_long_as_it_says(open_runtime, workspace):
         rt.grants.grant("write_file", "src/b.txt")
         results = [
             await rt.call("write_file", {"path": path, **write})
-            for path in ("src/a.txt", "src/b.txt", "src/b.txt", "src/c.txt")
+            for path in ("src/a.txt", "src/a.txt", "src/b.txt", "src/b.txt", "src/c.txt")
         ]
         rt.grants.revoke("write_file(src/b.txt)")
         revoked = await rt.call("write_file", {"path": "src/b.txt", "content": "y"})
 
-    assert [result.ok for result in results] == [True, True, True, False]
+    assert [result.ok for result in results] == [True, False, True, True, False]
     assert revoked.problem.code == "needs_approval"
 
 

@@ -105,15 +105,16 @@ class SessionGrants:
         tool: str,
         pattern: str | None,
         *,
-        scope: Scope = Scope.SESSION,
+        scope: Scope | str = Scope.SESSION,
         for_s: float | None = None,
     ) -> Rule:
         """Allow the calls that match the pattern; commands only inside the sandbox, if it confines them.
 
-        Raises `invalid_arguments` for an invalid rule, `denied` for a rule that is too broad.
+        Raises `invalid_arguments` for an invalid rule, `denied` for a rule that is too broad,
+        ValueError for an unknown scope.
         """
         text = tool if pattern is None else f"{tool}({pattern})"
-        return self._grant(text, scope, for_s)
+        return self._grant(text, Scope(scope), for_s)
 
     def grant_rule(self, text: str, *, call_id: str) -> Rule:
         """Grant a rule for the session after the user answered "always" to a call's question;
