@@ -17,7 +17,7 @@ from handrail.core.tool import Group, Tool
 from handrail.core.verdicts import Effect, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.batch.loop_guard import LoopGuard
-from handrail.engine.call_state import CallState, Decision
+from handrail.engine.call_state import CallState, Decision, known_entry
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.registry import ToolOrigin
 from handrail.policy.approval.grants import SessionGrants
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from handrail.core.lazy import Lazy
     from handrail.engine.batch.locks import PathLeases
     from handrail.engine.recording.failed_call_retry import FailedCalls
-    from handrail.engine.registry import ToolEntry
     from handrail.policy.denials.read_denials import ReadDenials
     from handrail.policy.guardrails.guard import Guardrails
     from handrail.policy.guardrails.limits import QuotaOutcome
@@ -43,13 +42,6 @@ _USER_ALLOWED: Final = Verdict(Effect.ALLOW, "the user asked for it", "person")
 # Codes of failures after which nothing was started.
 _ALLOWED, _BUILTIN = Decision.ALLOW, ToolOrigin.BUILTIN
 _NEVER_STARTED: Final = frozenset({"unavailable", "store_unavailable"})
-
-
-def known_entry(prepared: PreparedCall) -> ToolEntry:
-    """The tool of a call that has passed `precheck`; raises LookupError for an unknown tool."""
-    if prepared.entry is None:
-        raise LookupError(f"there is no tool {prepared.call.name!r}")
-    return prepared.entry
 
 
 def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
@@ -225,10 +217,14 @@ class AgentPolicy:
     def recheck_plan(self, state: CallState, plan: Plan) -> bool:
         """Whether a plan that was made again needs no new approval."""
         self.quotas.release(state)
-        verdict = self._judge(state, plan)
-        approved = binding(state, plan) == state.clearance.binding
-        if verdict.effect is not Effect.ALLOW and not approved:
+        verdict, clearance = self._judge(state, plan), state.clearance
+        asks, earlier = verdict.effect is Effect.ASK, clearance.verdict
+        # Whether the user answered the same question about exactly this change.
+        same_question = earlier is not None and earlier.rule == verdict.rule
+        answered = same_question and binding(state, plan) == clearance.binding
+        if verdict.effect is Effect.DENY or (asks and not answered):
             return False
+        clearance.verdict = verdict
         self.quotas.reserve(state, plan, counted=True)
         return True
 

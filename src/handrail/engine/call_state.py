@@ -18,6 +18,7 @@ from handrail.engine.timing import CallTimer
 
 if TYPE_CHECKING:
     from handrail.engine.hooking.callbacks import HookFailure
+    from handrail.engine.registry import ToolEntry
     from handrail.history.before_images import Hashing
     from handrail.history.commit import CommitResidue
 
@@ -160,6 +161,13 @@ class CallState:
         self.effects = CallEffects()
         self.notes = CallNotes()
         self.outcome: Outcome | None = None
+
+
+def known_entry(prepared: PreparedCall) -> ToolEntry:
+    """The tool of a call that has passed `precheck`; raises LookupError for an unknown tool."""
+    if prepared.entry is None:
+        raise LookupError(f"there is no tool {prepared.call.name!r}")
+    return prepared.entry
 
 
 # The session and the notes of the call whose tool or hook runs in this context. Not the call's

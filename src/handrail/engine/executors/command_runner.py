@@ -15,8 +15,7 @@ from handrail.core.plan import Plan
 from handrail.core.ports.processes import NameRepair
 from handrail.core.results import Output, Status
 from handrail.engine import messages
-from handrail.engine.call_policy import known_entry
-from handrail.engine.call_state import CallState, Outcome
+from handrail.engine.call_state import CallState, Outcome, known_entry
 from handrail.engine.executors.command_effects import CommandChangeTracker
 from handrail.engine.executors.confinement import (
     CommandConfinement,

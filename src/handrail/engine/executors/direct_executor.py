@@ -8,8 +8,7 @@ from typing import Any, Final, Protocol, get_args
 
 from handrail.core.plan import Plan
 from handrail.core.results import NO_META, Modifier, Output, Status
-from handrail.engine.call_policy import known_entry
-from handrail.engine.call_state import CallState, Outcome
+from handrail.engine.call_state import CallState, Outcome, known_entry
 from handrail.engine.executors.retry import retry
 from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.recording.recorder import Recorder

@@ -21,8 +21,7 @@ from handrail.core.results import FileRead, Modifier, Output, PermissionGranted,
 from handrail.core.text.content import Content
 from handrail.core.verdicts import Effect
 from handrail.engine import messages
-from handrail.engine.call_policy import known_entry
-from handrail.engine.call_state import CallState, Decision, Outcome
+from handrail.engine.call_state import CallState, Decision, Outcome, known_entry
 from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.recording.payloads import one_line
