@@ -81,6 +81,21 @@ def linked(workspace):
     return link
 
 
+async def test_the_file_to_which_a_new_link_leads_is_locked(workspace, open_runtime, linked):
+    async with open_runtime(mode="bypass") as rt, Lock(rt, "c.txt") as lock:
+        edit = asyncio.create_task(edit_after_change(rt, linked))
+        await pause()
+        await pause()
+        await pause()
+        meanwhile = workspace.read("c.txt")
+        await lock.release()
+        result = await edit
+
+    assert meanwhile == LINES.encode()
+    assert result.ok, result.text
+    assert workspace.read("c.txt") == b"1\ntwo\nthree\n"
+
+
 async def test_the_file_to_which_a_new_link_leads_may_be_denied(workspace, open_runtime, linked):
     config = {"permissions": {"deny": ["edit_file(c.txt)"]}}
     async with open_runtime(mode="bypass", config=config) as rt:

@@ -71,7 +71,7 @@ class Pipeline:
             if decision is not _ALLOW:
                 return self.planner.describe_or_queue(state, plan, decision)
             async with self.locks.hold(state.prepared.scope, plan):
-                # None: the plan had to be made again under the lock, and needs a new approval.
+                # None: the plan was made again under the lock, and needs an approval or more locks.
                 if outcome := await self.executors[state.prepared.scope.kind].execute(state, plan):
                     return outcome
         raise messages.FILES_KEEP_CHANGING.error(count=MAX_PLANS)

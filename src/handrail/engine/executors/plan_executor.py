@@ -20,6 +20,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord, Output, Status
 from handrail.core.text.content import Content
 from handrail.core.text.safe_text import safe_text
+from handrail.engine.batch.locks import written_files
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.planning.planner import CallPlanner
 from handrail.engine.prepare.preparer import Preparer
@@ -226,11 +227,16 @@ class PlanExecutor:
     commands: ProtectionBaseline | None = None
 
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
-        """Commit the plan; None if the plan had to be made again and needs a new approval."""
+        """Commit the plan; None if it had to be made again and needs a new approval or more locks."""
         if plan is None:
             raise TypeError(f"{state.timer.tool} has no plan")
         if not self._is_current(plan):
+            locked = written_files(state.prepared.scope.footprint, plan)
             plan = await self._make_plan_again(state)
+            # A link may lead to another file now.
+            written = written_files(state.prepared.scope.footprint, plan)
+            if not set(written).issubset(locked):
+                return None
             if not state.prepared.principal.policy.recheck_plan(state, plan):
                 return None
         outcome = Outcome(Status.OK, Output(plan.text, plan.preview or None, plan.data))
