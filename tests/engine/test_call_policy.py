@@ -32,16 +32,24 @@ class Limits:
         self.settled.append(outcome)
 
 
+class Grants:
+    """Stands for the grants: none is reserved."""
+
+    any_reserved = False
+
+    def settle_once(self, key, *, used):
+        pass
+
+
 @pytest.fixture(autouse=True)
 def plain_subjects(monkeypatch):
     """What the guardrails are asked about is not looked at here."""
     monkeypatch.setattr(call_policy, "policy_input", lambda prepared, plan: None)
-    monkeypatch.setattr(call_policy, "_quota_key", lambda state: "key")
 
 
 def call(*, reads_only=False, problem=None):
     prepared = SimpleNamespace(reads_only=reads_only, problem=problem)
-    return SimpleNamespace(prepared=prepared, clearance=SimpleNamespace(verdict=None))
+    return SimpleNamespace(prepared=prepared, clearance=SimpleNamespace(verdict=None), key="key")
 
 
 class TestUserPolicy:
@@ -57,7 +65,7 @@ class TestUserPolicy:
     async def test_the_user_is_not_asked(self, dry_run, reads_only, decision, reserved):
         limits, state = Limits(), call(reads_only=reads_only)
 
-        found = await UserPolicy(CallQuotas(limits), dry_run).clear(state, None)
+        found = await UserPolicy(CallQuotas(limits, Grants()), dry_run).clear(state, None)
 
         assert (found, limits.reserved) == (decision, reserved)
         assert state.clearance.verdict.effect is Effect.ALLOW
@@ -66,14 +74,14 @@ class TestUserPolicy:
         limits, state = Limits(verdict=Verdict(Effect.DENY, "too many", "limit")), call()
 
         with pytest.raises(ProblemRaised) as caught:
-            await UserPolicy(CallQuotas(limits), False).clear(state, None)
+            await UserPolicy(CallQuotas(limits, Grants()), False).clear(state, None)
 
         assert caught.value.problem.message == "too many"
         assert state.clearance.verdict.effect is Effect.DENY
 
     async def test_without_limits_nothing_is_reserved_or_counted(self):
         limits = Limits(counts=False)
-        policy = UserPolicy(CallQuotas(limits), False)
+        policy = UserPolicy(CallQuotas(limits, Grants()), False)
 
         await policy.clear(call(), None)
         policy.settle(call())
@@ -83,17 +91,17 @@ class TestUserPolicy:
     def test_a_plan_that_is_made_again_reserves_anew(self):
         limits = Limits()
 
-        assert UserPolicy(CallQuotas(limits), False).recheck_plan(call(), None) is True
+        assert UserPolicy(CallQuotas(limits, Grants()), False).recheck_plan(call(), None) is True
         assert (limits.settled, limits.reserved) == ([QuotaOutcome.NOTHING], [False])
 
     @pytest.mark.parametrize(("plans", "limit"), [(True, None), (False, 9.0)])
     def test_a_plan_has_no_time_limit(self, plans, limit):
         tool = SimpleNamespace(plans=plans, timeout_s=9.0)
 
-        assert UserPolicy(CallQuotas(Limits()), False).time_limit(tool) == limit
+        assert UserPolicy(CallQuotas(Limits(), Grants()), False).time_limit(tool) == limit
 
     def test_what_could_not_be_prepared_is_raised(self):
-        policy = UserPolicy(CallQuotas(Limits()), False)
+        policy = UserPolicy(CallQuotas(Limits(), Grants()), False)
 
         policy.precheck(call())
         with pytest.raises(ProblemRaised) as caught:
@@ -114,6 +122,7 @@ def ended(status, code=None):
         (True, True, ended(Status.FAILED, "conflict"), QuotaOutcome.DONE),
         (False, True, ended(Status.OK), QuotaOutcome.DONE),
         (False, True, ended(Status.FAILED, "conflict"), QuotaOutcome.NOTHING),
+        (False, True, ended(Status.UNKNOWN, "unavailable"), QuotaOutcome.DONE),
         (False, True, None, QuotaOutcome.NOTHING),
         (False, None, ended(Status.OK), QuotaOutcome.DONE),
         (False, None, ended(Status.FAILED, "conflict"), QuotaOutcome.NOTHING),
@@ -130,7 +139,8 @@ def test_what_a_call_counts_as(changes, plans, outcome, counted):
     prepared = SimpleNamespace(entry=None if plans is None else tool, tool=tool)
     effects = SimpleNamespace(changes=[1] if changes else [])
 
-    CallQuotas(limits).settle(SimpleNamespace(outcome=outcome, prepared=prepared, effects=effects))
+    state = SimpleNamespace(outcome=outcome, prepared=prepared, effects=effects, key="key")
+    CallQuotas(limits, Grants()).settle(state)
 
     assert limits.settled == [counted]
 

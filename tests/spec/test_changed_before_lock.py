@@ -115,6 +115,55 @@ async def test_the_record_names_the_rule_that_allowed_what_was_written(open_runt
     assert record["cleared"] == ["allow", "rule:user:allow edit_file(c.txt)"]
 
 
+async def test_a_grant_for_one_call_is_good_for_a_plan_that_is_made_again(workspace, open_runtime):
+    workspace.write("a.txt", LINES)
+    config = {"permissions": {"allow": ["hold_a(**)"]}}
+    async with open_runtime(mode="default", config=config) as rt:
+        rt.grants.grant("edit_file", "a.txt", scope="once")
+        result = await edit_after_change(rt, lambda: workspace.write("a.txt", f"{LINES}four\n"))
+        again = await rt.call("edit_file", {**EDIT, "old_string": "two"})
+
+    assert result.ok, result.text
+    assert workspace.read("a.txt") == b"1\ntwo\nthree\nfour\n"
+    assert again.problem.code == "needs_approval"
+
+
+async def test_a_grant_for_one_call_outlives_a_call_that_wrote_nothing(workspace, open_runtime):
+    workspace.write("a.txt", LINES)
+    config = {"permissions": {"allow": ["hold_a(**)"]}}
+    async with open_runtime(mode="default", config=config) as rt:
+        rt.grants.grant("edit_file", "a.txt", scope="once")
+        failed = await edit_after_change(rt, lambda: workspace.write("a.txt", "other\n"))
+        workspace.write("a.txt", LINES)
+        result = await rt.call("edit_file", EDIT)
+        again = await rt.call("edit_file", {**EDIT, "old_string": "two"})
+
+    assert failed.problem.code == "no_match"
+    assert result.ok, result.text
+    assert again.problem.code == "needs_approval"
+
+
+@pytest.mark.parametrize("revoked", [False, True])
+async def test_a_grant_for_one_call_is_good_for_one_of_two(workspace, open_runtime, revoked):
+    workspace.write("a.txt", LINES)
+    config = {"permissions": {"allow": ["hold_a(**)"]}}
+    async with open_runtime(mode="default", config=config) as rt:
+        rt.grants.grant("edit_file", "a.txt", scope="once")
+        other = {}
+
+        def change():
+            workspace.write("a.txt", f"{LINES}four\n")
+            other["call"] = asyncio.create_task(rt.call("edit_file", EDIT))
+            if revoked:
+                assert rt.grants.revoke("edit_file(a.txt)")
+
+        first = await edit_after_change(rt, change)
+        second = await other["call"]
+
+    assert second.problem.code == "needs_approval"
+    assert first.ok is not revoked
+
+
 @pytest.mark.parametrize("effect", ["deny", "ask"])
 async def test_an_approval_of_the_same_change_is_no_answer_to_another_rule(
     workspace, open_runtime, effect

@@ -59,7 +59,7 @@ async def open_policy(
         approval,
         LoopGuard(settings.loop_guard, clock.monotonic, calls_together_s),
         begun.reserved,
-        CallQuotas(services.guardrails),
+        CallQuotas(services.guardrails, services.grants),
         settings.dry_run,
         begun.letters if settings.dead_letters else None,
     )

@@ -180,7 +180,7 @@ class Approval:
             return False
         state.clearance.verdict = granted
         self._grants.record_use(subject, state.prepared.call.id)
-        self._grants.consume_once(subject)
+        self._grants.reserve_once(subject, state.key)
         return True
 
     def _always_rule(self, verdict: Verdict, subject: PolicyInput) -> str | None:

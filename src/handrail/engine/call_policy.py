@@ -39,8 +39,8 @@ _CODES: Final[Mapping[str, Code]] = {
     "unavailable": "unavailable",
 }
 _USER_ALLOWED: Final = Verdict(Effect.ALLOW, "the user asked for it", "person")
-# Codes of failures after which nothing was started.
 _ALLOWED, _BUILTIN = Decision.ALLOW, ToolOrigin.BUILTIN
+# Codes of failures after which nothing was started.
 _NEVER_STARTED: Final = frozenset({"unavailable", "store_unavailable"})
 
 
@@ -72,30 +72,36 @@ class PolicyServices:
 
 
 class CallQuotas(NamedTuple):
-    """The share of the guardrails' limits that each running call has reserved."""
+    """What each running call has reserved: its share of the guardrails' limits, one-time grants."""
 
     guardrails: Guardrails
+    grants: SessionGrants
 
     def reserve(self, state: CallState, plan: Plan | None, *, counted: bool) -> None:
         """Reserve the share of a call; raises `denied` if another call took it meanwhile."""
         if not self.guardrails.counts:
             return
         subject = policy_input(state.prepared, plan)
-        verdict = self.guardrails.reserve(_quota_key(state), subject, counted=counted)
+        verdict = self.guardrails.reserve(state.key, subject, counted=counted)
         if verdict is not None:
             state.clearance.verdict = verdict
             raise _denied(verdict)
 
     def release(self, state: CallState) -> None:
-        """Release the share, because the call is judged again."""
-        from handrail.policy.guardrails.limits import QuotaOutcome
+        """Release what the call has reserved, because it is judged again."""
+        if self.guardrails.counts or self.grants.any_reserved:
+            from handrail.policy.guardrails.limits import QuotaOutcome
 
-        self.guardrails.settle(_quota_key(state), QuotaOutcome.NOTHING)
+            self._settle(state, QuotaOutcome.NOTHING)
 
     def settle(self, state: CallState) -> None:
-        """Count what the call did."""
-        if self.guardrails.counts:
-            self.guardrails.settle(_quota_key(state), _quota_outcome(state))
+        """Count what the call did; a call that did nothing uses up no grant."""
+        if self.guardrails.counts or self.grants.any_reserved:
+            self._settle(state, _quota_outcome(state))
+
+    def _settle(self, state: CallState, outcome: QuotaOutcome) -> None:
+        self.guardrails.settle(state.key, outcome)
+        self.grants.settle_once(state.key, used=bool(outcome.value))
 
 
 class UserPolicy(NamedTuple):
@@ -196,6 +202,7 @@ class AgentPolicy:
             state.clearance.verdict = self.services.clearance.safe_read_verdict
             if state.clearance.verdict is not None:
                 return _ALLOWED
+        self.quotas.release(state)
         state.clearance.verdict = verdict = self._judge(state, plan)
         if verdict.effect is Effect.DENY and verdict.code != QUEUED:
             raise _denied(verdict)
@@ -208,9 +215,7 @@ class AgentPolicy:
         if asks and not self._covered_by_plan_approval(state, verdict, plan):
             subject = self.services.clearance.measured(policy_input(state.prepared, plan))
             await self.approval.ask(state, state.clearance.verdict, plan, subject)
-        self.quotas.reserve(state, plan, counted=True)
-        if not asks and self.services.grants.any:
-            self._use_grants(state.prepared, plan)
+        self._reserve(state, plan, asks=asks)
         state.context.confirmed = state.clearance.binding
         return Decision.ALLOW
 
@@ -225,7 +230,7 @@ class AgentPolicy:
         if verdict.effect is Effect.DENY or (asks and not answered):
             return False
         clearance.verdict = verdict
-        self.quotas.reserve(state, plan, counted=True)
+        self._reserve(state, plan, asks=asks)
         return True
 
     async def check_leases(self, state: CallState, plan: Plan | None) -> None:
@@ -246,9 +251,8 @@ class AgentPolicy:
         self.loops.record_outcome(state)
 
     def settle(self, state: CallState) -> None:
-        """Count what the call used of its quotas."""
-        if self.services.guardrails.counts:
-            self.quotas.settle(state)
+        """Count what the call used of its quotas and grants."""
+        self.quotas.settle(state)
 
     def foresee(self, prepared: PreparedCall) -> Foresight:
         """Return what will happen to a call, as far as the call alone shows it. Has no effect."""
@@ -269,12 +273,16 @@ class AgentPolicy:
         plain = prepared.scope.plain_read and not _modes(prepared)
         return self.services.clearance.safe_read_verdict if plain else None
 
-    def _use_grants(self, prepared: PreparedCall, plan: Plan | None) -> None:
-        grants = self.services.grants
+    def _reserve(self, state: CallState, plan: Plan | None, *, asks: bool) -> None:
+        """Reserve a share of the limits and, if the user is not asked, one-time grants."""
+        self.quotas.reserve(state, plan, counted=True)
+        grants, prepared = self.services.grants, state.prepared
+        if asks or not grants.any:
+            return
         subject = self.services.clearance.measured(policy_input(prepared, plan))
         if prepared.footprint.starts_job:
             grants.record_use(subject, prepared.call.id)
-        grants.consume_once(subject)
+        grants.reserve_once(subject, state.key)
 
     def _covered_by_plan_approval(
         self, state: CallState, verdict: Verdict, plan: Plan | None
@@ -328,11 +336,6 @@ def _objections(state: CallState) -> tuple[Verdict, ...]:
     return found if own is None or own.effect is Effect.ALLOW else (*found, own)
 
 
-def _quota_key(state: CallState) -> str:
-    """Return a key of a running call; ids alone may be used twice."""
-    return f"{state.prepared.call.id} {id(state)}"
-
-
 def _quota_outcome(state: CallState) -> QuotaOutcome:
     """Return how a call counts; without an outcome the caller cancelled it."""
     from handrail.policy.guardrails.limits import QuotaOutcome
@@ -341,7 +344,8 @@ def _quota_outcome(state: CallState) -> QuotaOutcome:
     if state.effects.changes:
         return QuotaOutcome.DONE
     if prepared.entry is None or prepared.tool.plans:
-        done = outcome is not None and outcome.status is Status.OK
+        # Unknown: the disk failed, and only a part of the change was reverted.
+        done = outcome is not None and outcome.status in (Status.OK, Status.UNKNOWN)
         return QuotaOutcome.DONE if done else QuotaOutcome.NOTHING
     if outcome is None:
         return QuotaOutcome.FAILED

@@ -162,6 +162,11 @@ class CallState:
         self.notes = CallNotes()
         self.outcome: Outcome | None = None
 
+    @property
+    def key(self) -> str:
+        """A key of the running call; ids alone may be used twice."""
+        return f"{self.prepared.call.id} {id(self)}"
+
 
 def known_entry(prepared: PreparedCall) -> ToolEntry:
     """The tool of a call that has passed `precheck`; raises LookupError for an unknown tool."""

@@ -90,14 +90,19 @@ def test_a_grant_ends_with_its_time(grants, clock):
     assert grants.active() == ()
 
 
+def use_once(grants, subject):
+    grants.reserve_once(subject, "call")
+    grants.settle_once("call", used=True)
+
+
 def test_a_grant_ends_with_its_turn_or_its_one_use(grants):
     grants.grant("edit_file", "a.py", scope=Scope.TURN)
     grants.grant("edit_file", "b.py", scope=Scope.ONCE)
     grants.grant("edit_file", "c.py")
 
-    grants.consume_once(call("edit_file", "c.py"))
+    use_once(grants, call("edit_file", "c.py"))
     assert effect(grants, call("edit_file", "b.py")) == ALLOW
-    grants.consume_once(call("edit_file", "b.py"))
+    use_once(grants, call("edit_file", "b.py"))
     assert effect(grants, call("edit_file", "b.py")) is None
 
     assert effect(grants, call("edit_file", "a.py")) == ALLOW
@@ -110,8 +115,8 @@ def test_a_call_that_needs_no_grant_uses_none_up(grants):
     grants.grant("edit_file", "a.py", scope=Scope.ONCE)
     grants.grant("run_command", "npm test", scope=Scope.ONCE)
 
-    grants.consume_once(call("edit_file", "other.py"))
-    grants.consume_once(command("ls"))
+    use_once(grants, call("edit_file", "other.py"))
+    use_once(grants, command("ls"))
 
     assert len(grants.active()) == 2
 
@@ -122,9 +127,43 @@ def test_every_grant_that_a_command_needed_once_is_used_up(grants):
     both = command("npm test", "npm run lint")
     assert effect(grants, both) == ALLOW
 
-    grants.consume_once(both)
+    use_once(grants, both)
 
     assert grants.active() == ()
+
+
+def test_a_grant_that_a_call_has_reserved_is_good_for_no_other_and_comes_back_unused(grants):
+    grants.grant("edit_file", "a.py", scope="once")
+    subject = call("edit_file", "a.py")
+
+    grants.reserve_once(subject, "one")
+    assert effect(grants, subject) is None
+    assert grants.any_reserved
+    grants.reserve_once(subject, "two")
+    grants.settle_once("two", used=False)
+    assert effect(grants, subject) is None
+    # The same, granted again meanwhile, is one grant.
+    grants.grant("edit_file", "a.py", scope="once")
+    grants.settle_once("one", used=False)
+
+    assert effect(grants, subject) == ALLOW
+    assert len(grants.active()) == 1
+    assert not grants.any_reserved
+
+
+def test_a_reserved_grant_that_is_taken_back_does_not_come_back(grants):
+    grants.grant("edit_file", "a.py", scope="once")
+    grants.reserve_once(call("edit_file", "a.py"), "one")
+
+    assert grants.revoke("edit_file(a.py)")
+    grants.settle_once("one", used=False)
+
+    assert grants.active() == ()
+
+
+def test_an_unknown_scope_is_an_error(grants):
+    with pytest.raises(ValueError, match="forever"):
+        grants.grant("edit_file", "a.py", scope="forever")
 
 
 def test_a_grant_can_be_taken_back(grants):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.core.ports.plan_mode import PlannedPermission
@@ -69,6 +70,10 @@ class SessionGrants:
         self._obstacle = obstacle
         self._confines = confines
         self._grants: list[RuleGrant] = []
+        # Key of a running call → the one-time grants that the call has reserved.
+        self._reserved: dict[str, list[RuleGrant]] = {}
+        # Whether running calls have reserved one-time grants.
+        self.any_reserved = False
         # Whether there are grants; whether there are neither rules nor grants; whether some grants end
         # with the turn.
         self.any = False
@@ -166,10 +171,14 @@ class SessionGrants:
 
     def revoke(self, text: str) -> bool:
         """Remove every grant of the rule with this text; False if there was none."""
-        left = [one for one in self._grants if one.rule.spelled != " ".join(text.split())]
-        gone = len(left) < len(self._grants)
-        self._keep(left)
-        return gone
+        spelled = " ".join(text.split())
+        known = [*self._grants, *chain.from_iterable(self._reserved.values())]
+        revoked = [one for one in known if one.rule.spelled == spelled]
+        # A running call that has reserved one of them does not give it back.
+        for key, reserved in self._reserved.items():
+            self._reserved[key] = [one for one in reserved if one not in revoked]
+        self._keep([one for one in self._grants if one not in revoked])
+        return bool(revoked)
 
     def record_use(self, subject: PolicyInput, call_id: str) -> None:
         """Record which grants were needed for a call that leaves something running."""
@@ -185,12 +194,24 @@ class SessionGrants:
         """Remove the grants of the turn that ended."""
         self._keep([one for one in self._grants if one.scope is not Scope.TURN])
 
-    def consume_once(self, subject: PolicyInput) -> None:
-        """Remove the one-time grants that a call needed."""
-        spent = [
+    def reserve_once(self, subject: PolicyInput, key: str) -> None:
+        """Reserve the one-time grants that a call needs until `settle_once`; no other call can use
+        them.
+        """
+        needed = [
             one for one in self._grants if one.scope is Scope.ONCE and self._needed(one, subject)
         ]
-        self._keep([one for one in self._grants if one not in spent])
+        if needed:
+            self._reserved[key], self.any_reserved = needed, True
+            self._keep([one for one in self._grants if one not in needed])
+
+    def settle_once(self, key: str, *, used: bool) -> None:
+        """Remove the grants that a call has reserved or, if it did not use them, give them back."""
+        reserved = self._reserved.pop(key, [])
+        self.any_reserved = bool(self._reserved)
+        if not used:
+            # The user may have granted the same again.
+            self._keep([*self._grants, *(one for one in reserved if one not in self._grants)])
 
     def _needed(self, grant: RuleGrant, subject: PolicyInput) -> bool:
         """Whether a call is allowed with a grant and would not be without it."""
