@@ -1,4 +1,4 @@
-"""The state of a running call: a few values, each written by one step, and the outcome."""
+"""The state of a running call: a few values that its steps write, and the outcome."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Outcome:
 
 
 class CallClearance:
-    """Why a call may run; written by policy and hooks."""
+    """Why a call may run; written by policy, approval and hooks."""
 
     verdict: Verdict | None = None
     # Whether the user was asked, and the answer for the record.
@@ -112,7 +112,9 @@ class CallClearance:
 
 
 class CallEffects:
-    """What a call changes; written by its executor."""
+    """What a call changes; written by its executor, by planner and leases before it, and by the
+    hooks that run after it.
+    """
 
     changes: tuple[ChangeRecord, ...] = ()
     residue: CommitResidue | None = None

@@ -59,7 +59,7 @@ class Pipeline:
         """Check, plan, approve and execute the call; raises its problem."""
         await self.recorder.write_requested(state)
         state.prepared.principal.policy.precheck(state)
-        # May replace the arguments once; `check_static_policy` runs again for them.
+        # Hooks may replace the arguments; `check_static_policy` runs again for each replacement.
         if self.hooks.hooks:
             await self.hooks.before(state)
         # A plain read has no preflight, and its executor sets its time limit; policy is checked below.

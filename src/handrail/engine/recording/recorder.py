@@ -1,7 +1,8 @@
 """The record of a call: its rows, its events, its result.
 
-Every call leaves a `requested` and a `completed` row, whatever happens to it; a call that writes or
-runs something leaves an `intent` row, on disk, before it does.
+Every call leaves a `requested` and a `completed` row, whatever happens to it; one that writes or
+runs something leaves an `intent` row, on disk, before it does. Only a change that is neither
+complete nor reverted has no `completed` row until recovery finishes it.
 """
 
 from __future__ import annotations
