@@ -151,7 +151,7 @@ async def test_a_call_waits_for_its_first_time_in_another_runtime(store, path):
 
 
 async def test_a_first_time_elsewhere_that_does_not_end_is_told(store, path, monkeypatch):
-    monkeypatch.setattr(answered_module, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(answered_module, "OTHER_PROCESS_WAIT_S", 0.0)
     other = open_store(path)
     await named(store, owner="elsewhere").answered.claim(prepared(n=1))
 
