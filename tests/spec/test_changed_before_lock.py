@@ -105,6 +105,20 @@ async def test_the_file_to_which_a_new_link_leads_may_be_denied(workspace, open_
     assert workspace.read("c.txt") == LINES.encode()
 
 
+async def test_an_approved_call_waits_for_its_lock_no_longer_than_its_tool_may_take(
+    workspace, open_runtime, monkeypatch
+):
+    workspace.write("a.txt", LINES)
+    monkeypatch.setattr(EditFile, "timeout_s", 0.05)
+    config = {"permissions": {"allow": ["hold_a(**)"]}}
+    opened = open_runtime(mode="default", config=config, approver=lambda _: True)
+    async with opened as rt, Lock(rt, "a.txt"):
+        result = await asyncio.wait_for(rt.call("edit_file", EDIT), 10)
+
+    assert result.problem.code == "timeout"
+    assert workspace.read("a.txt") == LINES.encode()
+
+
 async def test_the_record_names_the_rule_that_allowed_what_was_written(open_runtime, linked):
     config = {"permissions": {"allow": ["edit_file(a.txt)", "edit_file(c.txt)", "hold_a(**)"]}}
     async with open_runtime(mode="default", config=config) as rt:

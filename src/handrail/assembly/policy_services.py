@@ -17,6 +17,7 @@ from handrail.core.ports.machine import Approver
 from handrail.engine.approval import Approval
 from handrail.engine.batch.loop_guard import LoopGuard
 from handrail.engine.call_policy import AgentPolicy, CallQuotas, PolicyServices
+from handrail.engine.timing import DeadlineTimer
 from handrail.host.clock import SystemClock
 from handrail.host.files.local_files import TopLinks
 from handrail.policy.approval.grants import GrantObstacle
@@ -42,6 +43,7 @@ async def open_policy(
     obstacle: GrantObstacle,
     calls_together_s: float,
     bus: EventBus,
+    timers: DeadlineTimer,
 ) -> AgentPolicy:
     """The policy for the calls of agents: guards, rules, mode, quotas and the user's approval. With the
     setting `telemetry`, also reports the events of the runtime and open questions.
@@ -49,7 +51,7 @@ async def open_policy(
     services = await open_clearance(checked, machine, begun.session, names, obstacle)
     begun.plans.mode.attach_policy(services.clearance, services.grants)
     settings, clock = checked.loaded.settings, SystemClock()
-    approval = Approval(approver, services.grants)
+    approval = Approval(approver, services.grants, timers)
     if settings.telemetry:
         from handrail.assembly.extras.telemetry import add_telemetry
 

@@ -262,9 +262,9 @@ async def _connect(opening: RuntimeOpener, resolved: ResolvedSettings, machine: 
     shown = {view.name: view.tool for view in vocabulary.dialect.views}
     registry = Registry(bus, RegistryView(shown, lambda tool: tool.enabled(begun.session)))
     names, obstacle = canonical_names(vocabulary, registry.origin), pattern_obstacle(registry)
-    policy = await open_policy(
-        resolved, opening.approver, machine, begun, names, obstacle, opening.calls_together_s, bus
-    )
+    timers = DeadlineTimer(clock, opening.settings.heartbeat_s, partial(_beat, bus))
+    asking = opening.approver, machine, begun, names, obstacle, opening.calls_together_s
+    policy = await open_policy(resolved, *asking, bus, timers)
     principals = Principals(resolved.agents, policy, UserPolicy(policy.quotas, policy.dry_run))
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, principals)
     stored = _stored(machine, begun, preparer, policy)
@@ -291,7 +291,6 @@ async def _connect(opening: RuntimeOpener, resolved: ResolvedSettings, machine: 
     first = await next_turn(begun.session, machine.store) if begun.resumed else 1
     ledger = answered_in(begun.session, machine.store, named=named or begun.resumed)
     ids = CallIds(ledger.prefix, first, policy.services.grants)
-    timers = DeadlineTimer(clock, settings.heartbeat_s, partial(_beat, bus))
     options = recorder_options(settings, policy.services.denials, named=named)
     ended = None if keeper is None else keeper.keep_changes
     recorder = Recorder(begun.session, machine.store, bus, clock, timers, options, ended)

@@ -22,9 +22,10 @@ from handrail.core.text.safe_text import safe_text
 from handrail.core.verdicts import Effect, Verdict
 from handrail.engine import messages
 from handrail.engine.batch.scheduler import release_slot_while
-from handrail.engine.call_state import CallState
+from handrail.engine.call_state import CallState, known_entry
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
+from handrail.engine.timing import DeadlineTimer
 from handrail.policy import messages as policy_messages
 from handrail.policy.approval.approvers import parse_reply
 from handrail.policy.approval.grants import SessionGrants
@@ -66,9 +67,12 @@ class Approval:
     the run, and every further call of an agent is refused.
     """
 
-    def __init__(self, approver: Approver | None, grants: SessionGrants) -> None:
+    def __init__(
+        self, approver: Approver | None, grants: SessionGrants, timers: DeadlineTimer
+    ) -> None:
         self.approver = approver
         self._grants = grants
+        self._timers = timers
         self._one_at_a_time = asyncio.Lock()
         self.aborted = False
         # The seconds that calls have waited for answers of the user, and how many calls wait now.
@@ -114,6 +118,7 @@ class Approval:
         state.timer.suspend()
         with self._measure_wait():
             await release_slot_while(wait(self.approver))
+        self._timers.limit(state.timer, known_entry(state.prepared).tool.timeout_s)
         if not replies:
             return
         state.clearance.asked = True

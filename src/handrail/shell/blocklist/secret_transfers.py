@@ -86,9 +86,8 @@ class _SecretTracker:
             return (bool(places) or "push" in call.operands) and any(
                 self._is_secret(one, call.cwd) for one in given[:-1]
             )
-        if call.name in secret_senders.COPIERS and any(
-            map(secret_senders.PUBLIC_UPLOAD.fullmatch, call.arguments)
-        ):
+        shown = any(map(secret_senders.PUBLIC_UPLOAD.fullmatch, call.arguments))
+        if shown and call.name in secret_senders.COPIERS:
             return any(map(is_sensitive, call.operands))
         if call.name not in secret_senders.COPYING:
             return False
