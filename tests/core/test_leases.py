@@ -62,6 +62,11 @@ def test_a_lease_covers_what_is_below_it():
     ]
 
 
+def test_a_lease_at_the_top_covers_what_is_below_it():
+    assert Lease("t", "me", "/w", 0, 1, "").covers("/w/src/a.py")
+    assert not Lease("t", "me", "/v", 0, 1, "").covers("/w/src/a.py")
+
+
 def test_hostile_globs_are_bounded():
     assert overlap("/".join(["**"] * 200), "/".join(["a"] * 200))
     assert overlap("a*" * 300, "a" * 300) is True

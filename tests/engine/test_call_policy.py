@@ -192,6 +192,7 @@ OTHER = next(one for one in ToolOrigin if one is not ToolOrigin.BUILTIN)
         (True, {"places": [PLAIN, SECRET]}),
         (False, {"places": [PLAIN]}),
         (True, {"places": [PLAIN], "via": (SECRET,)}),
+        (False, {"places": [PLAIN], "via": ("/w/link.txt",)}),
         (False, {"places": [SECRET], "status": Status.REFUSED}),
         (False, {"places": [SECRET], "lists_names": True}),
         (False, {"places": [SECRET], "known": False}),

@@ -29,6 +29,16 @@ def test_an_unknown_severity_is_an_error(severity):
     assert found.severity == "error"
 
 
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [(12, "function"), (0, "symbol"), (-1, "symbol"), (77, "symbol"), ("12", "symbol")],
+)
+def test_a_kind_that_the_protocol_does_not_have_is_that_of_any_symbol(given, kind):
+    [found] = read_symbols([{"name": "f", "kind": given, "selectionRange": SPAN}], "/a.py")
+
+    assert found.kind == kind
+
+
 def test_a_hover_that_is_nested_too_deeply_says_nothing():
     assert read_hover(json.loads("[" * 900 + "]" * 900)) == ""
     assert read_hover(["a", {"language": "c", "value": "b"}, None]) == "a\n\nb"

@@ -150,6 +150,8 @@ def test_times_of_today_lose_their_date_on_a_narrow_screen(columns, width, lengt
         ("one two three", 6, ["one", "two", "three"]),
         ("  one two three", 9, ["  one two", "    three"]),
         ("  a  one two three", 12, ["  a  one two", "     three"]),
+        ("  abcd  one two", 12, ["  abcd  one", "        two"]),
+        ("  abcde  one two", 12, ["  abcde", "    one two"]),
         ("  abcdefgh  one two", 12, ["  abcdefgh", "    one two"]),
         ("abcdefghijkl mn", 6, ["abcdefghijkl", "mn"]),
         ("\x1b[1mone\x1b[0m two three", 12, ["\x1b[1mone\x1b[0m two", "three"]),

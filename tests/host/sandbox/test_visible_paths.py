@@ -106,13 +106,14 @@ def test_nothing_shown_holds_a_place_where_daemons_and_others_live():
 def test_root_hides_what_other_users_may_not_read(monkeypatch, tmp_path):
     from handrail.host.sandbox import visible_paths
 
-    lay(tmp_path, "open", "closed", "folder/inner", "private/x")
+    lay(tmp_path, "open", "closed", "folder/inner", "folder/below/inner", "private/x")
     (tmp_path / "closed").chmod(0o640)
     (tmp_path / "folder" / "inner").chmod(0o600)
+    (tmp_path / "folder" / "below" / "inner").chmod(0o600)
     (tmp_path / "private").chmod(0o700)
 
     assert set(visible_paths._root_only_files(str(tmp_path))) == {
-        str(tmp_path / name) for name in ("closed", "folder/inner", "private")
+        str(tmp_path / name) for name in ("closed", "folder/inner", "folder/below/inner", "private")
     }
 
 

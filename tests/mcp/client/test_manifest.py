@@ -33,6 +33,13 @@ def test_a_manifest_is_read_back():
     assert ServerManifest.from_dict(made.to_dict()).digest == made.digest
 
 
+def test_the_digest_depends_on_what_a_schema_says_and_not_on_the_order_of_its_keys():
+    one, other = {"type": "object", "title": "T"}, {"title": "T", "type": "object"}
+
+    assert manifest(tool(schema=one)).digest == manifest(tool(schema=other)).digest
+    assert manifest(tool(schema=one)).digest != manifest(tool(schema={})).digest
+
+
 @pytest.mark.parametrize(
     "given",
     [

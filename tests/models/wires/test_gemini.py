@@ -127,6 +127,7 @@ def test_thoughts_count_as_output():
     assert usage(promptTokenCount=5, candidatesTokenCount=0, thoughtsTokenCount=-7) == [
         UsageReported(5, 0, 0, 0)
     ]
+    assert usage(candidatesTokenCount=0) == [UsageReported(0, 0, 0, 0)]
     assert read({"usageMetadata": 5})[1] == []
 
 

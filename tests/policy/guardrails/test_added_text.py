@@ -61,6 +61,24 @@ def test_notebooks_and_wide_encodings_are_read_as_text():
     assert new_lines(change("a.txt", "one\n".encode("utf-16"), wide.encode("utf-16"))) == [b"two"]
 
 
+def test_a_spliced_notebook_is_read_as_its_cells():
+    old = json.dumps({"cells": [{"cell_type": "code", "source": "import os"}]}).encode()
+    at = old.index(b"import os")
+    after = apply_splices(old, [Splice(at, at, rb"eval(\"x\")\n")])
+
+    assert new_lines(change("a.ipynb", Content(old), after)) == [b'eval("x")']
+
+
+def test_between_two_splices_far_apart_nothing_is_looked_at():
+    old = b"".join(b"line %d\n" % number for number in range(50_000))
+    splices = [Splice(0, 0, b"first\n"), Splice(len(old), len(old), b"last")]
+
+    one = change("x", Content(old), apply_splices(old, splices))
+
+    assert new_lines(one) == [b"first", b"last"]
+    assert sum(map(len, added_text(one).blocks())) < 200
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_the_trimmed_middle_and_the_ends_are_the_whole(seed):
     chance = random.Random(seed)
@@ -97,6 +115,7 @@ def test_lines_are_counted_as_a_diff_shows_them():
     assert lines_changed(change("x", old, old.replace("\n1", "\nx\n1", 1))) == 1
     assert lines_changed(change("x", "a\nb\nc\n", "c\nb\na\n")) == 4
     assert lines_changed(change("x", "a", "a\n")) == 2
+    assert lines_changed(change("x", "b\nc\na\nd\nx\n", "a\nb\nc\nd\ny\n")) == 4
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -129,6 +129,15 @@ def test_every_command_of_a_finder_is_found_with_its_placeholder_unknown():
     ]
 
 
+def test_the_command_of_fd_may_be_attached_and_ends_at_a_semicolon():
+    attached, ended = flat("fd -Hxrm -rf x"), flat("fd a -x rm -rf x \\;")
+
+    for found in (attached, ended):
+        assert [word.value for word in found.invocations[-1].words] == ["rm", "-rf", "x"]
+        assert found.doubts == ()
+    assert flat("fd a -x rm -rf x \\; y").doubts != ()
+
+
 def test_a_placeholder_of_xargs_is_unknown_in_every_word():
     assert ran("xargs -I % cp % dir/%.bak")[1:] == [["cp", None, None]]
 

@@ -41,6 +41,7 @@ def found(command):
         f"curl {U} | while read x; do $x; done",
         f"curl {U} | while read -r a x; do $x y; done",
         f'curl {U} | (mapfile x; eval "${{x[@]}}")',
+        f'curl {U} | while read -r x; do eval "y=$x"; done',
         f"curl {U} | xargs bash -c x",
         f"curl {U} | make -f -",
         f"curl {U} | make -f/dev/stdin",

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.finding("F10")
         "NR==FNR{a[$1];next} $1 in a",
         "{ while (i < 3) { i++ } }",
         "# a comment\n{ print }\n",
+        "length { x = rand() + rand; print length }",
     ],
 )
 def test_programs_that_only_print_have_no_effects(program):
@@ -63,6 +64,7 @@ def test_effects_are_found(program, commands, reads, writes):
         '/[/]{print > "x"}/',
         "BEGIN { switch (x) { case 1: print } }",
         "{ length /x/ }",
+        "{ print tolower }",
         "# \\\n{print}",
         "(" * 500,
     ],

@@ -170,3 +170,13 @@ def test_what_is_done_once_is_not_done_twice(old):
 
     assert once is not None
     assert edited(once[0], old, new) is None
+
+
+def test_a_text_found_only_inside_longer_lines_is_located_by_its_line():
+    data = b"first\nleft + alpha\nbeta + right\n"
+
+    with pytest.raises(ProblemRaised) as caught:
+        find_similar(ByteText(data, TextForm("utf-8")), "a.py", "alpha\nbeta", "gamma\ndelta")
+
+    assert caught.value.problem.code == "no_match"
+    assert "at line 2 of" in caught.value.problem.message

@@ -72,6 +72,16 @@ def test_without_counts_name_lines_over_a_hunk_begin_a_file():
     ]
 
 
+@pytest.mark.parametrize("header", ["--- a/x", "+++ b/x"])
+def test_one_name_line_over_a_hunk_names_both_sides(header):
+    file = one(f"{header}\n@@ -7 +7 @@ def f():\n-a\n+b\n")
+
+    assert (file.old, file.new) == (header[4:], header[4:])
+    assert [(hunk.line, hunk.heading, signs(hunk)) for hunk in file.hunks] == [
+        (7, "def f():", ["-a", "+b"])
+    ]
+
+
 def test_blank_lines_between_parts_are_no_context():
     text = "--- a/x\n+++ b/x\n@@\n-a\n+b\n\n\n@@\n-c\n+d\n\ndiff --git a/y b/y\n--- a/y\n+++ b/y\n@@\n-e\n"
 
