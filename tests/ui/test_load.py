@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 from tests.support.waiting import running, wait_until, wait_until_async
 
 import handrail
+from handrail.ui import event_stream
 from handrail.ui.event_stream import EventHub
 
 from tests.ui.conftest import PROGRAM  # isort: skip
@@ -115,6 +116,29 @@ async def test_an_event_is_sent_within_two_passes_of_the_loop():
     await hub.aclose()
 
     assert b"questions" in sent[2]["body"]
+
+
+async def test_changes_are_looked_for_with_pauses(monkeypatch):
+    monkeypatch.setattr(event_stream, "_LOOK_S", 3600)
+    looks, looked, loop = [], asyncio.Event(), asyncio.get_running_loop()
+
+    def look():
+        looks.append(1)
+        loop.call_soon_threadsafe(looked.set)
+        return {}
+
+    hub = EventHub(look)
+    stream = hub.stream(None)
+    await anext(stream)
+    with anyio.fail_after(10):
+        await looked.wait()
+        # Long enough for the next look, if there were no pause.
+        for _ in range(20):
+            await anyio.to_thread.run_sync(lambda: None)
+    await stream.aclose()
+    await hub.aclose()
+
+    assert len(looks) == 1
 
 
 async def test_a_page_that_does_not_read_is_asked_to_load_again():

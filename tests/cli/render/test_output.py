@@ -1,5 +1,7 @@
+import io
 import json
 import logging
+import sys
 
 from handrail.cli.render import output
 
@@ -12,6 +14,24 @@ def test_json_holds_no_control_character_and_means_the_same():
     assert text.isascii()
     assert text.isprintable()
     assert json.loads(text) == {"text": hostile}
+
+
+class Plain(io.StringIO):
+    """A stream that a program has put in place of its own; it cannot be reconfigured."""
+
+
+def test_characters_that_the_locale_lacks_are_escaped_and_other_streams_left_alone(monkeypatch):
+    ascii_only = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    plain = Plain()
+    monkeypatch.setattr(sys, "stdout", ascii_only)
+    monkeypatch.setattr(sys, "stderr", plain)
+
+    output.prepare_streams()
+    print("é", flush=True)
+    print("é", file=sys.stderr)
+
+    assert ascii_only.buffer.getvalue() == b"\\xe9\n"
+    assert plain.getvalue() == "é\n"
 
 
 def test_our_own_log_is_lines_without_tracebacks_unless_asked(capsys, monkeypatch):

@@ -1,5 +1,6 @@
 """The server over HTTP: who is let in, who may approve, several clients and workspaces."""
 
+import asyncio
 import json
 import os
 import socket
@@ -14,9 +15,11 @@ import pytest
 from mcp import MCPError
 from mcp_types import ElicitResult
 from tests.mcp.server.conftest import ERAS
+from tests.support.waiting import wait_until_async
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.http_serving import listen
+from handrail.mcp.server import session_pool
 from handrail.mcp.server.config import ServerConfig
 from handrail.mcp.server.guard import CALLS, load_tokens, token_file
 from handrail.mcp.server.session import ClientSession
@@ -403,6 +406,24 @@ async def test_an_idle_session_is_closed_and_a_used_one_is_not():
 
     assert kept is first
     assert sessions.find(context) is not first
+
+
+async def test_idle_sessions_are_looked_for_again_and_again(monkeypatch):
+    monkeypatch.setattr(session_pool, "_LOOK_S", 0)
+    looks, now = [], [0.0]
+    offer = ServerConfig(open=None, tidy=lambda: looks.append(now[0]))
+    sessions = SessionPool(offer, idle_s=10, clock=lambda: now[0])
+    first = sessions.find(asking("s"))
+    now[0] = 11
+
+    watch = asyncio.create_task(sessions.watch())
+    await wait_until_async(lambda: watch.done() or len(looks) >= 2)
+    ended = watch.done()
+    watch.cancel()
+    await asyncio.wait([watch], timeout=10)
+
+    assert not ended
+    assert sessions.find(asking("s")) is not first
 
 
 def asking(session_id):

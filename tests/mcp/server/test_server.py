@@ -1,5 +1,7 @@
 """What a client sees and gets: tools, results, progress, cancellation, order, repeats."""
 
+import asyncio
+
 import anyio
 import pytest
 from mcp import Client, MCPError
@@ -282,6 +284,37 @@ async def test_cancelling_a_call_kills_the_command(connect, root, era):
 
     assert jobs.structured_content["exit_code"] == 1
     assert not (root / "over.txt").exists()
+
+
+@both_eras
+async def test_more_calls_at_once_than_the_limit_are_refused(connect, era, monkeypatch):
+    monkeypatch.setattr("handrail.mcp.server.session.MAX_CALLS", 1)
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    @handrail.tool
+    async def hold() -> str:
+        """Waits."""
+        begun.set()
+        await go.wait()
+        return "held"
+
+    results = []
+    async with connect(era, offer={"ready": lambda rt: rt.register(hold)}, **OWN) as client:
+
+        async def run():
+            results.append(await client.call_tool("hold", {}))
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await begun.wait()
+                with pytest.raises(MCPError, match="too many calls"):
+                    await client.call_tool("read_file", {"path": "a.txt"})
+                go.set()
+            again = await client.call_tool("read_file", {"path": "a.txt"})
+
+    assert not results[0].is_error
+    assert not again.is_error
 
 
 @both_eras

@@ -56,6 +56,7 @@ def test_bash_offers_every_command(complete):
     ("words", "offered"),
     [
         (("call", "re"), ["read_file"]),
+        (("--dry-run", "ver"), ["verify"]),
         (("-w", "call", "ca"), ["call"]),
         (("--mode", "acc"), ["accept-edits"]),
         (("log", "--mode", "pl"), ["plan"]),

@@ -43,6 +43,7 @@ def test_an_unknown_server_is_an_error(handrail, settings):
 def test_a_server_is_tested_without_being_approved(handrail, settings):
     done = handrail("mcp", "test", "tools", *settings, "--json")
     assert done.code == 0
+    assert done.json["ok"] is True
     assert [one["name"] for one in done.json["tools"]] == ["act"]
     (listed,) = handrail("mcp", *settings, "--json").lines
     assert listed["state"] == "configured"
