@@ -1,4 +1,6 @@
-"""The policy for the user's own actions, what a call counts as, and what it may have shown."""
+"""The policies for calls of the user and of agents, what a call counts as, and what it may have
+shown.
+"""
 
 from types import SimpleNamespace
 
@@ -10,7 +12,13 @@ from handrail.core.results import Status
 from handrail.core.tool import Group
 from handrail.core.verdicts import Effect, Verdict
 from handrail.engine import call_policy
-from handrail.engine.call_policy import CallQuotas, UserPolicy, note_shown_secrets
+from handrail.engine.call_policy import (
+    AgentPolicy,
+    CallQuotas,
+    PolicyServices,
+    UserPolicy,
+    note_shown_secrets,
+)
 from handrail.engine.call_state import Decision
 from handrail.engine.registry import ToolOrigin
 from handrail.policy.guardrails.limits import QuotaOutcome
@@ -108,6 +116,53 @@ class TestUserPolicy:
             policy.precheck(call(problem=Problem("not_found", "gone")))
         assert caught.value.problem.code == "not_found"
         assert policy.warnings(call(), None) == []
+
+
+def agent_policy(limits, *, dry_run=False):
+    """A policy of agents that allows everything but what the limits refuse."""
+    clearance = SimpleNamespace(
+        judge=lambda subject, *, approved: Verdict(Effect.ALLOW, "", "mode:bypass"),
+        safe_read_verdict=None,
+    )
+    services = PolicyServices(clearance, SimpleNamespace(any=False), limits, None)
+    return AgentPolicy(services, None, None, None, CallQuotas(limits), dry_run)
+
+
+def agent_call():
+    prepared = SimpleNamespace(
+        scope=SimpleNamespace(plain_read=False),
+        principal=SimpleNamespace(access=None),
+        origin=SimpleNamespace(approval=None),
+        changes_nothing=False,
+        entry=None,
+    )
+    clearance = SimpleNamespace(verdict=None, hook_approval=None, objections=(), binding="bound")
+    return SimpleNamespace(
+        prepared=prepared, clearance=clearance, context=SimpleNamespace(confirmed=None)
+    )
+
+
+class TestAgentPolicy:
+    @pytest.mark.parametrize(
+        ("dry_run", "decision", "reserved", "confirmed"),
+        [(False, Decision.ALLOW, [True], "bound"), (True, Decision.DESCRIBE, [], None)],
+    )
+    async def test_an_allowed_call_reserves_its_share(self, dry_run, decision, reserved, confirmed):
+        limits, state = Limits(), agent_call()
+
+        found = await agent_policy(limits, dry_run=dry_run).clear(state, None)
+
+        assert (found, limits.reserved) == (decision, reserved)
+        assert state.context.confirmed == confirmed
+
+    async def test_a_limit_that_another_call_reached_denies(self):
+        limits, state = Limits(verdict=Verdict(Effect.DENY, "too many", "limit")), agent_call()
+
+        with pytest.raises(ProblemRaised) as caught:
+            await agent_policy(limits).clear(state, None)
+
+        assert caught.value.problem.message == "too many"
+        assert state.context.confirmed is None
 
 
 def ended(status, code=None):

@@ -3,6 +3,8 @@
 import os
 import stat
 
+from tests.support.handles import open_handles
+
 from handrail.core.text.content import Content
 from handrail.host.state.blobs import DirectoryBlobs
 
@@ -24,6 +26,14 @@ def test_a_kept_content_is_synced_before_and_its_name_after_it_appears(tmp_path,
 
     assert synced == [("file", False), ("directory", True)]
     assert [file.name for file in directory.iterdir()] == [digest]
+
+
+def test_keeping_a_content_leaves_no_file_open(tmp_path):
+    before = open_handles()
+
+    DirectoryBlobs(tmp_path / "blobs").keep(Content(b"old"))
+
+    assert [one for one in open_handles() - before if str(tmp_path) in one[1]] == []
 
 
 def test_what_another_process_moves_while_it_is_measured_takes_no_room(tmp_path):

@@ -3,10 +3,11 @@
 import time
 
 import pytest
-from tests.support.commands import ROOT, WHERE, parser, refused
+from tests.support.commands import ROOT, WHERE, parser, refused, understood
 
 from handrail.core.commands import CommandClass
 from handrail.shell.analyzer import ShellCommandAnalyzer
+from handrail.shell.simulate import simulator
 
 pytestmark = pytest.mark.finding("F09")
 
@@ -99,6 +100,13 @@ def test_a_command_that_does_too_much_is_dangerous(safety_class):
 
     assert safety_class(doubling) >= CommandClass.DEV
     assert safety_class(calls) is CommandClass.DANGEROUS
+
+
+@pytest.mark.parametrize(("more", "exhausted"), [(0, False), (1, True)])
+def test_as_many_statements_are_followed_as_the_limit_says(more, exhausted):
+    script, _ = understood("; ".join(["touch a"] * (simulator._MAX_STEPS + more)))
+
+    assert simulator.simulate_command(script, WHERE, {}, None).exhausted is exhausted
 
 
 @pytest.mark.parametrize(

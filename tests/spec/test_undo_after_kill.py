@@ -186,12 +186,15 @@ async def test_what_a_job_changed_before_the_kill_is_recorded_by_the_next_openin
 
     async with reopened() as rt:
         found = list(rt.recovered)
+        (kept,) = await rt.store.calls(call_id="job:1", limit=2)
+        record = await rt.store.find_completed(kept.session, "job:1")
         undone = await rt.undo("job:1")
     async with reopened() as rt:
         later = list(rt.recovered)
 
     assert [(one.call_id, one.tool, one.status) for one in found] == [("job:1", "job", "unknown")]
     assert {"a.py", "gone.py"} <= set(found[0].paths)
+    assert record.completed["meta"]["recovered"] is True
     assert undone.ok, undone.text
     assert workspace.read("a.py") == b"one = 1\n"
     assert workspace.read("gone.py") == b"gone\n"

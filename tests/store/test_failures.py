@@ -276,6 +276,28 @@ async def test_a_file_that_was_taken_away_is_noticed_and_heals_when_put_back(pat
     assert verify(path).rows == 2
 
 
+async def test_nothing_is_claimed_or_reserved_in_a_file_that_was_taken_away(path):
+    store = open_store(path)
+    await store.claim("s", "c1", "print", "dead")
+    away = path.with_name("away.db")
+    path.rename(away)
+
+    for act in (
+        lambda: store.claim("s", "c2", "print", "me"),
+        lambda: store.take_over("s", "c1", "dead", "me"),
+        lambda: store.reserve("me", ["/w"], 10**12, ""),
+    ):
+        with pytest.raises(ProblemRaised) as caught:
+            await act()
+        assert "removed or replaced" in problem_of(caught).message
+    away.rename(path)
+
+    assert await store.take_over("s", "c1", "dead", "me")
+    assert await store.claim("s", "c2", "print", "me") is None
+    assert not await store.leases()
+    await store.aclose()
+
+
 @pytest.mark.parametrize("suffix", ["-wal", "-shm"])
 async def test_a_log_that_was_taken_away_is_noticed_and_heals_when_put_back(path, row, suffix):
     store = open_store(path)

@@ -100,6 +100,21 @@ def test_a_directory_with_another_file_of_that_name_is_not_used(tmp_path):
 
 
 @pytest.mark.needs_root
+def test_a_directory_with_another_device_of_that_name_is_not_used(tmp_path):
+    (tmp_path / "devices").mkdir()
+    os.mknod(tmp_path / "devices" / "zero", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    nodes = device_nodes.DeviceNodes(tmp_path / "devices")
+    try:
+        used = Path(nodes.paths["/dev/zero"])
+        number = used.stat().st_rdev
+    finally:
+        nodes.close()
+
+    assert used.parent != tmp_path / "devices"
+    assert number == os.makedev(1, 5)
+
+
+@pytest.mark.needs_root
 @pytest.mark.needs_bubblewrap
 def test_a_job_that_starts_late_finds_its_devices(tmp_path):
     """The process that asked for a job may have ended before bubblewrap reads its arguments."""

@@ -10,6 +10,7 @@ from tests.host.snapshots.conftest import told
 from handrail.core.ports.snapshots import NO_ROOM, TOO_LARGE, SnapshotLimits
 from handrail.host.snapshots.content_packs import ContentPacks
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
+from handrail.host.snapshots.walker import TOO_MANY
 from handrail.host.state.blobs import DirectoryBlobs
 
 
@@ -97,6 +98,18 @@ def test_new_files_beyond_the_number_are_counted_and_old_ones_not_told_as_gone(f
     assert len(created) == 3
     assert look.unseen
     assert not [one for one in look.deltas if one.after is None]
+
+
+def test_a_new_folder_beyond_the_number_is_counted(folder):
+    folder.write("a", "x")
+    shadow = folder.shadow(files=1)
+    before = shadow.capture(None)
+
+    (folder.root / "new").mkdir()
+    look = shadow.diff(before)
+
+    assert (look.deltas, look.unseen) == ((), 1)
+    assert list(look.left.values()) == [TOO_MANY]
 
 
 def test_what_is_made_anew_by_tools_is_looked_at_last(folder):

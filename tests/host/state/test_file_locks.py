@@ -97,6 +97,24 @@ async def test_waiting_ends_when_the_key_is_free(locks):
     assert order == ["released", "got"]
 
 
+@linux_only
+async def test_a_key_that_another_awaits_is_not_taken_before_it(locks):
+    held = locks.try_acquire(["file:/a"])
+    got = []
+
+    async def wait():
+        got.append(await locks.acquire(["file:/a"]))
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await anyio.lowlevel.checkpoint()
+            held.release()
+            assert locks.try_acquire(["file:/a"]) is None
+
+    got[0].release()
+
+
 async def test_cancelled_waiting_leaves_nothing_open(locks):
     held = locks.try_acquire(["file:/b"])
     counts = []

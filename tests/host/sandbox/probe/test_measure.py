@@ -1,5 +1,8 @@
 """The measurement itself: it sees what is open, and what it cannot see it calls absent."""
 
+import os
+import threading
+
 import pytest
 
 from handrail.core.ports.processes import Strength
@@ -8,6 +11,7 @@ from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend
 from handrail.host.sandbox.backends.landlock_backend import LandlockBackend
 from handrail.host.sandbox.probe import fixture, measure
 from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor.runner.launch import OutputPipes
 from handrail.host.supervisor.tracing import syscall_tracer
 
 HERE = visible_paths.find_visible_paths([])
@@ -232,6 +236,21 @@ def test_a_trial_that_takes_too_long_is_ended():
     done = fixture.run_probe_program(Recipe(("/bin/sleep", "30"), {}, "/"), deadline_s=0.1)
 
     assert done == fixture.ProbeOutput(None, b"", b"")
+
+
+def test_the_thread_of_a_trial_ends_with_it():
+    before = set(threading.enumerate())
+    recipe = Recipe(("/bin/true",), {}, "/", drop_capabilities=True)
+
+    with open(os.devnull, "wb") as null:
+        outputs = OutputPipes(null.fileno(), null.fileno())
+        with fixture.start_probe_program(recipe, outputs):
+            started = set(threading.enumerate()) - before
+    for thread in started:
+        thread.join(10)
+
+    assert started
+    assert not any(thread.is_alive() for thread in started)
 
 
 class Busy(Open):

@@ -7,15 +7,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from tests.support.handles import open_handles
 from tests.support.waiting import running
 
 from handrail.host.sandbox.local_sandbox import open_sandbox
 from handrail.host.sandbox.probe import fixture, stale_probes
 from handrail.host.sandbox.probe.fixture import create_fixture
+from handrail.host.sandbox.probe.stale_probes import PREFIX
 
 
 @pytest.fixture
@@ -67,6 +69,17 @@ def test_the_next_start_clears_away_although_it_need_not_probe(tmp_path, shared)
 
     assert {path.name for path in tmp_path.iterdir()} == KEPT
     assert list(shared.iterdir()) == []
+
+
+def test_a_stage_that_was_removed_holds_no_file_open(tmp_path, shared):
+    before = open_handles()
+
+    with ExitStack() as ends:
+        made = stale_probes.create_probe_dir(ends)
+        assert any(target == str(made) for _, target in open_handles() - before)
+
+    assert not made.exists()
+    assert [target for _, target in open_handles() - before if PREFIX in target] == []
 
 
 KILLED = """

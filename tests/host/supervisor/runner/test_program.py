@@ -66,6 +66,23 @@ def test_closing_reads_what_is_left_of_every_pipe(sinks):
         os.close(handle)
 
 
+def test_closing_reads_an_empty_pipe_once_that_a_program_keeps_open(sinks, monkeypatch):
+    reads, read = [], os.readv
+    parts, sink = collector()
+    writing = sinks.open(sink)
+    os.write(writing, b"x")
+
+    def count_reads(*given):
+        reads.append(1)
+        return read(*given)
+
+    monkeypatch.setattr(os, "readv", count_reads)
+    sinks.close()
+    os.close(writing)
+
+    assert (parts, len(reads)) == ([b"x"], 2)
+
+
 def test_closing_does_not_read_endless_output(loop):
     handles, count = [], [0]
 

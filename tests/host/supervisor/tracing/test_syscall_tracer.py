@@ -1,8 +1,10 @@
 """What a program's own processes write is seen, and nobody else's doings are."""
 
 import ctypes
+import errno
 import json
 import os
+import struct
 import sys
 
 import pytest
@@ -13,8 +15,13 @@ from tests.support.ordinary import USER, run_as_ordinary_user
 from handrail.core.problems import ProblemRaised
 from handrail.host.sandbox.local_sandbox import open_sandbox
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
+from handrail.host.supervisor.tracing import syscall_tracer
 from handrail.host.supervisor.tracing.process_memory import ProcessMemory
-from handrail.host.supervisor.tracing.syscall_tracer import start_service
+from handrail.host.supervisor.tracing.syscall_tracer import (
+    ServiceDuties,
+    SyscallService,
+    start_service,
+)
 from handrail.host.supervisor.tracing.traced_syscalls import _AT
 from handrail.host.supervisor.tracing.write_log import WriteLog
 
@@ -224,6 +231,34 @@ def test_where_we_may_not_look_the_notes_say_so(tmp_path, monkeypatch):
     write_log.close()
 
     assert (tmp_path / "notes").read_text() == "null\n"
+
+
+class Asking:
+    """A mediator that answers with whether the process still waits."""
+
+    def answer(self, pid, call, arguments, waits):
+        return waits()
+
+    def close(self):
+        pass
+
+
+def test_a_process_that_was_killed_does_not_wait_for_its_answer(monkeypatch):
+    asked = []
+
+    def answer(handle, request, argument):
+        asked.append((request, struct.unpack("=Q", argument)))
+        if argument == struct.pack("=Q", 8):
+            raise FileNotFoundError(errno.ENOENT, "gone")
+
+    monkeypatch.setattr(syscall_tracer, "_ioctl", answer)
+    duties = ServiceDuties(None, Asking(), None)
+    service = SyscallService(duties, ProcessMemory(), drops=False)
+    waiting = [service._mediate(number, os.getpid(), -1, ()) for number in (7, 8)]
+    service.finish()
+
+    assert waiting == [True, False]
+    assert asked == [(syscall_tracer._STILL_WAITS, (7,)), (syscall_tracer._STILL_WAITS, (8,))]
 
 
 def test_a_tracer_that_could_not_begin_says_so(tmp_path):

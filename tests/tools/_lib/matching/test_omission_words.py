@@ -43,6 +43,13 @@ def test_a_comment_that_the_old_text_has_is_no_omission():
     assert find_omission(old, "a()\n# unchanged\n", "a.py") is None
 
 
+def test_dots_for_one_line_mean_it_only_if_they_say_so():
+    old, bare, said = "a()\nb()\nc()\n", "a()\n# ...\nc()\n", "a()\n# ... rest\nc()\n"
+
+    assert find_omission(old, bare, "a.py") is None
+    assert find_omission(old, said, "a.py") == "# ... rest"
+
+
 def test_a_heading_of_a_document_is_no_comment():
     assert find_omission("a\nb\nc\n", "# Rest of the guide\n", "a.md") is None
 
