@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.shell.classify.sed import only_prints
+from handrail.shell.classify.sed import may_loop_forever, only_prints
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,39 @@ def test_scripts_that_only_print(script):
 )
 def test_everything_else_counts_as_harmful(script):
     assert not only_prints(script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        ":a;ba",
+        ":a;s/x/y/;ba",
+        "/x/{:a;ba}",
+        ":a;/x/N;ba",
+        ":a;$!ba",
+        ":a;$!N;ba",
+        ":a;/x/{N};ba",
+        ":a;Ta",
+        ":a\nba",
+    ],
+)
+def test_a_jump_back_that_reads_nothing_may_never_end(script):
+    assert only_prints(script)
+    assert may_loop_forever(script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        r":a;N;$!ba;s/\n/ /g",
+        ":a;$!{N;ba};s/x/y/",
+        ":a;/x$/{N;s/x//;ba}",
+        "bx;p;:x;p",
+        ":a;s/^ /_/;ta",
+        "/x/b;p",
+        ":a;n;ba",
+    ],
+)
+def test_a_jump_that_reads_a_line_or_goes_forwards_ends(script):
+    assert only_prints(script)
+    assert not may_loop_forever(script)

@@ -11,7 +11,7 @@ from handrail.core.commands import CommandClass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.wrappers import wrapper_option_names
-from handrail.shell.classify import effects, listing, messages, path_location, roles
+from handrail.shell.classify import effects, listing, messages, path_location, roles, sed
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.options import ParsedCommandLine
 from handrail.shell.classify.roles import ArgumentContext
@@ -139,7 +139,12 @@ def classify_arguments(
     least = sum(slot.least for slot in program.grammar.slots)
     if "needs" in program.traits and len(parsed.operands) < least:
         context.danger(messages.LACKS_OPERANDS.format(program=program.name))
-    for meant in (*parsed.values, *parsed.operands, *parsed.shifted):
+    given = (*parsed.values, *parsed.operands, *parsed.shifted)
+    # A label may be in one expression and the jump to it in another.
+    scripts = [meant.argument.text or "" for meant in given if meant.role == "sed"]
+    if sed.may_loop_forever("\n".join(scripts)):
+        context.danger(messages.ENDLESS_SCRIPT.format(program=program.name))
+    for meant in given:
         if meant.role == "into":
             sources = [one.argument for one in parsed.operands if one is not meant]
             roles.classify_target(meant.argument, sources, context)

@@ -7,13 +7,16 @@ files, `r` and `R` read them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 _ADDRESS: Final = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
 _PLAIN: Final = "pPdDnNgGhHx=zF"
 _NUMBERED: Final = "qQlL"
 _LABELLED: Final = "btT:"
+# They go on with the next line, or end.
+_LEAVING: Final = "nNdDqQ"
+_LABEL: Final = re.compile(r"[ \t]*([\w.-]*)")
 _TEXT: Final = "aic"
 _FLAGS: Final = re.compile(r"[gpiIMm0-9]*")
 _BRACKET: Final = re.compile(r"\[\^?\]?(?:\[:\w+:\]|[^\]])*\]")
@@ -43,21 +46,68 @@ def written_files(script: str) -> Iterator[str]:
             yield match[5][1:].strip()
 
 
+class _Step(NamedTuple):
+    """A command of a script."""
+
+    letter: str
+    # It has an address: it may be left out.
+    addressed: bool
+    # The braces around it, by their numbers.
+    blocks: tuple[int, ...]
+    label: str
+
+
 def only_prints(script: str) -> bool:
     """Whether the script does nothing but print."""
+    return _steps(script) is not None
+
+
+def may_loop_forever(script: str) -> bool:
+    """Whether a script jumps backwards without a command on the way that surely reads a line or
+    ends. A jump that depends on a replacement (`t`) is not followed.
+    """
+    steps = _steps(script) or ()
+    labels = {step.label: at for at, step in enumerate(steps) if step.letter == ":"}
+    return any(
+        step.letter in "bT"
+        and labels.get(step.label or "\0", at) < at
+        and not any(_leaves(one, step) for one in steps[labels[step.label] : at])
+        for at, step in enumerate(steps)
+    )
+
+
+def _leaves(one: _Step, jump: _Step) -> bool:
+    """Whether a command surely runs before the jump in each round, and goes on in the input."""
+    around = jump.blocks[: len(one.blocks)]
+    return one.letter in _LEAVING and not one.addressed and one.blocks == around
+
+
+def _steps(script: str) -> Sequence[_Step] | None:
+    """The commands of a script; None if one of them is not harmless."""
+    steps: list[_Step] = []
+    blocks: list[int] = []
     at = 0
     while at < len(script):
-        if script[at] in " \t\n;{}":
-            at += 1
-            continue
         if script[at] == "#":
             at = _line_end(script, at)
             continue
-        after = _command(script, at)
-        if after is None:
-            return False
+        if script[at] in " \t\n;{}":
+            if script[at] == "{":
+                blocks.append(at)
+            elif script[at] == "}":
+                del blocks[-1:]
+            at += 1
+            continue
+        start, after = _addresses(script, at), _command(script, at)
+        if start is None or after is None:
+            return None
+        letter = script[start]
+        label = _LABEL.match(script, start + 1) if letter in _LABELLED else None
+        steps.append(_Step(letter, start > at, tuple(blocks), label[1] if label else ""))
+        if letter == "{":
+            blocks.append(start)
         at = after
-    return True
+    return steps
 
 
 def _command(script: str, at: int) -> int | None:
