@@ -16,7 +16,7 @@ from handrail.shell.tables.program_table import ANY, ProgramSpec, load_programs
 
 TABLES = Path(handrail.shell.__file__).parent / "tables" / "programs"
 KEYS = {
-    *("fetching", "cancels", "leads"),
+    *("fetching", "cancels", "leads", "look"),
     *("class", "why", "options", "operands", "style", "drops", "turns", "spreads", "changes"),
     *(
         "cancels",
@@ -45,6 +45,8 @@ def every(program):
     yield program
     for inner in program.subcommands.values():
         yield from every(inner)
+    for _, use in program.looks:
+        yield from every(use)
 
 
 def programs():
@@ -66,6 +68,8 @@ def entries(names, entry):
     yield names, entry
     for inner, value in entry.get("sub", {}).items():
         yield from entries(f"{names} {inner}", value)
+    for options, value in entry.get("look", {}).items():
+        yield from entries(f"{names} {options}", value)
 
 
 def test_no_program_is_written_twice():

@@ -23,6 +23,7 @@ from handrail.shell.classify import (
     redirects,
     roles,
 )
+from handrail.shell.classify.argument_context import ArgumentContext
 from handrail.shell.classify.arguments import Argument, argument_readings
 from handrail.shell.classify.effects import EffectCollector
 from handrail.shell.classify.options import ParsedCommandLine, parse_arguments, split_subcommand
@@ -35,13 +36,13 @@ from handrail.shell.classify.program_use import (
     classify_shell,
     classify_wrapper,
     default_role,
+    find_use,
     has_unseen_arguments,
     only_prints_help,
     reads_files,
     secret_search,
     uses_current_directory,
 )
-from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.expand import Expander
 from handrail.shell.tables.program_table import OperandSlot, ProgramSpec, ProgramTable
 
@@ -222,6 +223,7 @@ class Classifier:
     ) -> None:
         if not has_unseen_arguments(one) and only_prints_help(program, given):
             return
+        program = find_use(program, given, one)
         if program.subcommands:
             self._classify_subcommand(program, given, one, context, depth)
             return

@@ -11,7 +11,9 @@ COMPUTED_PROGRAM: Final = "which program {word!r} is, is known only at run time"
 DENIED_ARGUMENT: Final = "{argument!r} makes {program} do more than read"
 ENDLESS_LOOP: Final = "it contains a loop that may never end"
 ENDLESS_PROGRAM: Final = "{program} does not end by itself"
-ENDLESS_SCRIPT: Final = "the script of {program} jumps back without reading a line, and may never end"
+ENDLESS_SCRIPT: Final = (
+    "the script of {program} jumps back without reading a line, and may never end"
+)
 ENDLESS_STREAM: Final = "reading {path!r} may never end"
 ENTERS_DIRECTORY: Final = "it changes to {argument!r}: {reason}"
 GIT_CONFIG_RUNS_PROGRAMS: Final = "git would run programs named in the repository's configuration"

@@ -12,9 +12,9 @@ from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.wrappers import wrapper_option_names
 from handrail.shell.classify import effects, listing, messages, path_location, roles, sed
+from handrail.shell.classify.argument_context import ArgumentContext
 from handrail.shell.classify.arguments import Argument
-from handrail.shell.classify.options import ParsedCommandLine
-from handrail.shell.classify.roles import ArgumentContext
+from handrail.shell.classify.options import ParsedCommandLine, parse_arguments
 from handrail.shell.parse.syntax import Word
 from handrail.shell.tables.program_table import ProgramSpec, ProgramTable
 from handrail.shell.tables.word_list import word_set
@@ -51,6 +51,23 @@ def only_prints_help(program: ProgramSpec, given: Sequence[Argument]) -> bool:
     if program.subcommands and not _HELP.isdisjoint(texts[1:]):
         return False
     return bool(texts) and program.answers.issuperset(texts)
+
+
+def find_use(program: ProgramSpec, given: Sequence[Argument], one: Invocation) -> ProgramSpec:
+    """The use of the program that these arguments make: one that only reads if nothing is among
+    them that such a use does not know.
+    """
+    for options, use in () if has_unseen_arguments(one) else program.looks:
+        parsed = parse_arguments(use.grammar, add_option_dashes(use, given))
+        strange = parsed.unknown_options or parsed.surplus_operands or parsed.may_overflow
+        least = sum(slot.least for slot in use.grammar.slots)
+        if (
+            not strange
+            and len(parsed.operands) >= least
+            and (options & parsed.given or not options)
+        ):
+            return use
+    return program
 
 
 # They print what is in the files that they are given, without looking for anything.

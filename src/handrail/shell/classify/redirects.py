@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.shell.classify import messages, roles
+from handrail.shell.classify.argument_context import ArgumentContext
 from handrail.shell.classify.arguments import Argument, argument_readings
-from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.expand import Expander
 from handrail.shell.parse.syntax import Redirect, Word
 

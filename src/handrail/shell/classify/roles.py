@@ -5,16 +5,16 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from handrail.core.commands import CommandClass, ExecutionContext
+from handrail.core.commands import CommandClass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.classify import effects, messages, path_location, sed
 from handrail.shell.classify import role_patterns as patterns
+from handrail.shell.classify.argument_context import ArgumentContext
 from handrail.shell.classify.arguments import Argument
-from handrail.shell.classify.effects import EffectCollector
 from handrail.shell.classify.path_location import PathLocation
 from handrail.shell.languages import awk, jq
 
@@ -25,39 +25,6 @@ _MOST_SECONDS: Final = 120.0
 _REMOVERS: Final = frozenset({"rm", "unlink"})
 # The roles of operands that name what a program looks at.
 PATHS: Final = frozenset({"read", "tree", "list", "rev", "start", "swept", "emptied"})
-
-
-@dataclass(frozen=True, slots=True)
-class ArgumentContext:
-    """Where an argument is used."""
-
-    where: ExecutionContext
-    cwd: str | None
-    collector: EffectCollector
-    # The source of the command.
-    part: str
-    program: str = ""
-    # The arguments that a wrapper adds are paths found by a search in the workspace.
-    found_by_search: bool = False
-    # The search finds all that is in a root.
-    found_everything: bool = False
-    # An option leaves out some of the files.
-    narrowed: bool = False
-    # A search names files that may contain secrets.
-    seeks_secrets: bool = False
-    protected: Callable[[str], str | None] | None = None
-    # Variables whose values come from the command itself, or from what it reads.
-    harmless_texts: frozenset[str] = frozenset()
-    # Programs that this one was found to start, in any reading of its arguments.
-    launched: set[str] = field(default_factory=set)
-
-    def note(self, safety_class: CommandClass, text: str) -> None:
-        """Raise the class of the command to at least `safety_class`."""
-        self.collector.add_reason(safety_class, text, self.part)
-
-    def danger(self, text: str) -> None:
-        """Mark the command as dangerous."""
-        self.note(CommandClass.DANGEROUS, text)
 
 
 def classify_argument(role: str, argument: Argument, context: ArgumentContext) -> None:
@@ -346,6 +313,17 @@ def _matching(role: str, argument: Argument, context: ArgumentContext) -> None:
         )
 
 
+def _named_file(role: str, argument: Argument, context: ArgumentContext) -> None:
+    """A file that is read, if its name says that it refers to no other."""
+    if argument.text is None:
+        context.note(CommandClass.DEV, messages.UNKNOWN_ARGUMENT.format(argument=argument.source))
+    elif not re.fullmatch(patterns.NAMED_FILES[role], argument.text):
+        context.danger(
+            messages.UNSAFE_ARGUMENT.format(argument=argument.source, program=context.program)
+        )
+    classify_read(argument, context)
+
+
 def _reference(argument: Argument, context: ArgumentContext) -> None:
     context.note(CommandClass.DEV, messages.CHANGES_REFERENCE.format(argument=argument.source))
     context.collector.git = True
@@ -392,6 +370,7 @@ _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
     "archive": _archive,
     "new-archive": partial(_archive, use=_output),
     "seconds": _seconds,
+    **{role: partial(_named_file, role) for role in patterns.NAMED_FILES},
 }
 
 

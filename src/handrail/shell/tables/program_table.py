@@ -158,6 +158,8 @@ class ProgramSpec:
     # A pattern of wrapper options that remove variables.
     clears: str = ""
     subcommands: Mapping[str, ProgramSpec] = field(default_factory=dict)
+    # Uses that only read, each with the options of which one makes it that; none: any arguments.
+    looks: tuple[tuple[frozenset[str], ProgramSpec], ...] = ()
 
 
 # A tool for another machine (`arm-none-eabi-size`) takes the arguments of the one for this.
@@ -251,6 +253,10 @@ def _program(name: str, raw: Mapping[str, Any]) -> ProgramSpec:
             for words, entry in _subcommands(raw).items()
             for word in words.split()
         },
+        looks=tuple(
+            (frozenset(options.split()), _program(name, use))
+            for options, use in raw.get("look", {}).items()
+        ),
     )
 
 
