@@ -21,7 +21,7 @@ from handrail.core.commands import (
 )
 from handrail.shell.analyze import walk_state
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
-from handrail.shell.analyze.variables import bind_variables
+from handrail.shell.analyze.variables import bind_variables, place_doubts
 from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
 from handrail.shell.blocklist.writes import find_system_writes
@@ -123,7 +123,8 @@ class ShellCommandAnalyzer:
         flat = known.flat
         bindings = bind_variables(known.script, flat, env)
         expander = Expander(bindings, where.home, invocations=len(flat.invocations))
-        for doubt in walk_state.environment_doubts(flat.evaluates, env):
+        doubts = walk_state.environment_doubts(flat.evaluates, env)
+        for doubt in (*doubts, *place_doubts(flat, bindings)):
             collector.add_reason(CommandClass.DANGEROUS, doubt.text, doubt.part)
         classifier = Classifier(
             self._programs, where, protected=self._protected, git_is_safe=disk.git_is_safe

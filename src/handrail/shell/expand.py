@@ -266,7 +266,7 @@ class _WordReading:
                     made.append(WordPiece(Opaque(value.word.source), None))
                 else:
                     tilde, globs = piece.tilde and text.startswith("~"), value.word.globs or splits
-                    made.append(WordPiece(piece.part, text, globs, tilde, splits))
+                    made.append(WordPiece(piece.part, text, globs, tilde, splits, not splits))
             elif isinstance(piece.part, Variable | Substitution):
                 part = replace(piece.part, quoted=variable.quoted)
                 made.append(piece._replace(part=part, splits=not variable.quoted))

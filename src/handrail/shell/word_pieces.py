@@ -33,6 +33,8 @@ class WordPiece(NamedTuple):
     tilde: bool = False
     # Blanks in the text separate words.
     splits: bool = False
+    # It stands for one of the names that its pattern matches.
+    one: bool = False
 
 
 class Field(NamedTuple):
@@ -50,7 +52,7 @@ def merge_pieces(pieces: Iterable[WordPiece]) -> tuple[WordPiece, ...]:
         if (
             last is not None
             and isinstance(last.part, Text)
-            and (last.globs, last.splits) == (piece.globs, piece.splits)
+            and (last.globs, last.splits, last.one) == (piece.globs, piece.splits, piece.one)
         ):
             made[-1] = last._replace(text=(last.text or "") + (piece.text or ""))
         else:

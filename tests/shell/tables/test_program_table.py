@@ -36,7 +36,7 @@ KEYS = {
 TRAITS = {
     *("fetches", "processes"),
     *("builtin", "any", "open", "git", "endless", "bare", "alone", "needs", "net"),
-    *("host", "dashless", "wrapper", "modules"),
+    *("host", "dashless", "wrapper", "modules", "rest"),
 }
 TURNED = {"tarfile", "member", "place", "into", "command", "program", "module"}
 

@@ -39,9 +39,9 @@ def builtin_doubts(words: Sequence[Word]) -> Iterator[str]:
         yield "a name is bound to another program"
     if program == "shopt" and any(start in ("", "expand_aliases") for start in starts):
         yield "aliases are switched on"
-    if program in ("mapfile", "readarray") and any(_has(start, "C") for start in starts):
+    if program in ("mapfile", "readarray") and any(_has(word, "C") for word in words[1:]):
         yield "a callback may run"
-    if program in _DECLARING - {"export", "readonly"} and any(_has(s, "ni") for s in starts):
+    if program in _DECLARING - {"export", "readonly"} and any(_has(one, "ni") for one in words[1:]):
         yield "a variable stands for another one, or is evaluated as arithmetic"
     if program == "printf" and starts[:1] == ["--"] and not _prints(words[2:3]):
         yield "printf may set a variable"
@@ -95,8 +95,11 @@ def _prints(formats: Sequence[Word]) -> bool:
     return all(one is not None and re.fullmatch(FORMAT, one, re.DOTALL) for one in values)
 
 
-def _has(start: str, letters: str) -> bool:
-    return not start or (start.startswith("-") and any(one in start for one in letters))
+def _has(word: Word, letters: str) -> bool:
+    start = static_prefix(word)
+    return (not start and word.value is None) or (
+        start.startswith("-") and any(one in start for one in letters)
+    )
 
 
 def _subscript(program: str, word: Word) -> bool:

@@ -37,6 +37,10 @@ class Invocation:
     in_substitution: bool = False
     # It runs on another machine (ssh).
     remote: bool = False
+    # The arguments of the shell text that it stands in; None if they are not known.
+    arguments: tuple[Word, ...] | None = None
+    # It writes to `head`, which ends it.
+    feeds_head: bool = False
     # The variables of the loops around it.
     bound: frozenset[str] = frozenset()
 
@@ -60,6 +64,8 @@ class FlatCommand:
     evaluates: frozenset[str] = frozenset()
     # It contains a loop without a fixed number of rounds.
     may_loop_forever: bool = False
+    # Variables whose values may not begin with a dash.
+    places: frozenset[str] = frozenset()
 
     @property
     def is_one_shell(self) -> bool:
@@ -98,3 +104,5 @@ class UnwrapResult:
     doubts: tuple[str, ...] = ()
     # Further arguments could name what is run.
     open: bool = False
+    # Variables whose values may not begin with a dash.
+    places: frozenset[str] = frozenset()

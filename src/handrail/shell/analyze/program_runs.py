@@ -11,7 +11,7 @@ from handrail.core.commands import UnreadableCommand
 from handrail.shell.analyze import builtins, shells, walk_state
 from handrail.shell.analyze.invocation import Invocation, UnwrapResult, WrappedRun
 from handrail.shell.analyze.walk_state import Directories, DirectoryFlow, WalkContext, WalkResult
-from handrail.shell.analyze.wrappers import unwrap
+from handrail.shell.analyze.wrappers import AWKS, unwrap
 from handrail.shell.echo import format_printf
 from handrail.shell.parse.syntax import (
     Opaque,
@@ -27,6 +27,8 @@ from handrail.shell.parse.words import approximate_text
 
 _INPUTS: Final = frozenset({"<", "<<", "<<-", "<<<", "<>", "<&"})
 _FORMAT: Final = re.compile(r"(?:[^%\\]|%s|%%|\\n)*")
+
+_HEAD: Final = re.compile(r"head(?: -\d{1,7}| -[nc] ?\d{1,7}| --(?:lines|bytes)=\d{1,7})?")
 
 # Marks a text that is only likely: the word has no value then.
 UNSURE: Final = (Opaque(""),)
@@ -77,6 +79,7 @@ class ProgramRunner:
             self._found.doubt(text, one.source)
         if context.extra_arguments and unwrapped.open:
             self._found.doubt(f"what {program} runs may come from elsewhere", one.source)
+        self._found.names.places |= unwrapped.places
         self._found.functions.called(program, outside=context.outside)
 
     def _moved(
@@ -115,12 +118,19 @@ class ProgramRunner:
             stdin=partly_read(context.stdin) if run.kind == "text" else context.stdin,
             remote=context.remote or run.remote,
             extra_arguments=run.extra_arguments or (context.extra_arguments and as_words),
+            feeds_head=context.feeds_head and as_words,
             here=context.here and run.inside,
             certain=context.certain and run.inside,
             outside=(context.outside or not run.inside) if as_words else False,
         )
         if as_words and name in ("command", "builtin", "exec"):
             inside = replace(inside, outside=True)
+        if name in AWKS:
+            # They read what the awk program prints.
+            inside = replace(inside, piped_from=(), stdin=UNKNOWN, arguments=None)
+        elif not (run.inside or as_words):
+            known = run.kind == "text" and name in shells.SHELLS
+            inside = replace(inside, arguments=run.arguments[1:] if known else None)
         end = self._started(run, one, inside, walk_state.UNKNOWN if run.moves else at)
         return end if run.inside and not run.moves else walk_state.unchanged(at)
 
@@ -170,6 +180,18 @@ class ProgramRunner:
             self._found.doubt(odd, text)
         script = self._found.script(text)
         return self._anywhere(context) if script is None else self._whole(script, context, at)
+
+
+def feeds_head(stage: Statement, reader: Statement | None) -> bool:
+    """Whether all that a stage prints goes to a `head` that ends after so many lines or bytes."""
+    words = reader.command.words if reader and isinstance(reader.command, SimpleCommand) else ()
+    values = [word.value or "$" for word in words]
+    return (
+        reader is not None
+        and isinstance(stage.command, SimpleCommand)
+        and not (stage.redirects or reader.redirects)
+        and bool(_HEAD.fullmatch(" ".join(values)))
+    )
 
 
 def stdin_text(redirects: Sequence[Redirect], otherwise: Word | None) -> Word | None:

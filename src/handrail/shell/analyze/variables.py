@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Final
 
+from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
+from handrail.shell.analyze.shells import SHELLS
 from handrail.shell.expand import Binding
 from handrail.shell.parse.syntax import (
     Assignment,
@@ -23,6 +26,7 @@ from handrail.shell.parse.syntax import (
     Variable,
     Word,
 )
+from handrail.shell.parse.words import static_prefix
 
 # Builtins that set the variables which their arguments name.
 _SETTERS: Final = frozenset(
@@ -32,6 +36,9 @@ _SETTERS: Final = frozenset(
     )
 )
 _OWN_NAME: Final = re.compile(r"(?!.*_proxy$)[a-z_][a-z0-9_]*")
+_FLAGS: Final = re.compile(r"[-+][a-zA-Z]+")
+_NAMES_OPTION: Final = re.compile(r"[-+][a-zA-Z]*o")
+_PLACE: Final = re.compile(r"[\w./]")
 _DEEPEST: Final = 8
 # They give the arguments of the shell other numbers, or another shell its own.
 _MOVES_ARGUMENTS: Final = frozenset(
@@ -74,29 +81,82 @@ def bind_variables(
         name: Binding(tuple(words), complete.get(name), may_be_unset=name not in leading)
         for name, words in assigned.items()
     }
-    return {**bound, **_function_arguments(flat)}
+    return {**bound, **_function_arguments(flat, complete)}
 
 
-def _function_arguments(flat: FlatCommand) -> Mapping[str, Binding]:
-    """The arguments of the one function of a command, where every call gives them as plain text."""
+def bind_arguments(one: Invocation, flat: FlatCommand) -> Mapping[str, Binding]:
+    """The arguments of the shell text that a program stands in: `$1` of `sh -c '… "$1"' _ x`."""
+    if any(map(_moves_arguments, flat.invocations)):
+        return {}
+    certain = takewhile(lambda word: _is_plain(word) or _is_placeholder(word), one.arguments or ())
+    return {
+        str(number): Binding((word,), (word,), may_be_unset=False)
+        for number, word in enumerate(certain, 1)
+    }
+
+
+def _is_placeholder(word: Word) -> bool:
+    return (
+        len(word.parts) == 1 and isinstance(word.parts[0], Opaque) and word.parts[0].is_placeholder
+    )
+
+
+def _moves_arguments(one: Invocation) -> bool:
+    """Whether a builtin may give the arguments of the shell other numbers."""
+    if one.program != "set":
+        return one.program in _MOVES_ARGUMENTS - SHELLS
+    values = [word.value or "$" for word in one.words[1:]]
+    named = {at + 1 for at, value in enumerate(values) if _NAMES_OPTION.fullmatch(value)}
+    return not all(_FLAGS.fullmatch(value) or at in named for at, value in enumerate(values))
+
+
+def place_doubts(flat: FlatCommand, bindings: Mapping[str, Binding]) -> Iterator[Reason]:
+    """Reasons why a variable that stands for a file may turn out to be an option."""
+    for name in sorted(flat.places):
+        values = bindings[name].complete if name in bindings else None
+        if not values or not all(_PLACE.match(static_prefix(word)) for word in values):
+            yield Reason("its value may begin with a dash", name)
+
+
+def _function_arguments(
+    flat: FlatCommand, complete: Mapping[str, tuple[Word, ...]]
+) -> Mapping[str, Binding]:
+    """The arguments of the one function of a command, where every call gives them as plain text, or
+    as variables that have such values.
+    """
     if len(flat.functions) != 1 or any(one.program in _MOVES_ARGUMENTS for one in flat.invocations):
         return {}
     (name,) = flat.functions
     calls = [one for one in flat.invocations if one.program == name]
     others = [one for one in flat.invocations if one.function != name]
-    plain = all(map(_is_plain, (word for one in calls for word in one.words)))
+    given = [[_given(word, one, complete) for word in one.words[1:]] for one in calls]
+    plain = all(word is not None for words in given for word in words)
     nested = any(one.wrapped_by or one.function or one.extra_arguments for one in calls)
     if not calls or not plain or nested or any(_POSITION.search(one.source) for one in others):
         return {}
-    least = min(len(one.words) for one in calls) - 1
-    return {
-        str(number): Binding(
-            tuple(dict.fromkeys(one.words[number] for one in calls)),
-            tuple(dict.fromkeys(one.words[number] for one in calls)),
-            may_be_unset=False,
+    least = min(map(len, given))
+    values = {
+        str(number + 1): tuple(
+            dict.fromkeys(word for words in given for word in words[number] or ())
         )
-        for number in range(1, min(least, 9) + 1)
+        for number in range(min(least, 9))
     }
+    return {name: Binding(words, words, may_be_unset=False) for name, words in values.items()}
+
+
+def _given(
+    word: Word, one: Invocation, complete: Mapping[str, tuple[Word, ...]]
+) -> tuple[Word, ...] | None:
+    """The texts that an argument may be; None if they are not known."""
+    if _is_plain(word):
+        return (word,)
+    only = word.parts[0] if len(word.parts) == 1 else None
+    if not isinstance(only, Variable) or not (
+        only.plain and only.quoted and only.name in one.bound
+    ):
+        return None
+    values = complete.get(only.name, ())
+    return values if values and all(map(_is_plain, values)) else None
 
 
 def _is_plain(word: Word) -> bool:
@@ -173,8 +233,11 @@ def _is_own(word: Word, known: Collection[str], depth: int = 0) -> bool:
     for part in word.parts:
         inner: tuple[Word, ...] = ()
         match part:
-            case Variable(name=name, inner=inner, operator=operator):
-                if operator == "!" or not (name in known or name in ("PWD", "HOME")):
+            case Variable(name=name, inner=inner, operator=operator, index=index):
+                lists_keys = bool(index) and index[0].value in ("@", "*")
+                if (operator == "!" and not lists_keys) or not (
+                    name in known or name in ("PWD", "HOME")
+                ):
                     return False
             case Opaque(inner=inner) | Braces(alternatives=inner):
                 pass

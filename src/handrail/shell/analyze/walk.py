@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Final
 
 from handrail.core.commands import UnreadableCommand
@@ -61,6 +62,8 @@ class _TreeWalk:
     def whole(self, script: Script, context: WalkContext, at: Directories) -> DirectoryFlow:
         """Walk a script: the command itself, or text that it runs."""
         self._found.names.evaluated |= script.evaluates
+        self._found.names.programs |= script.programs
+        self._found.names.places |= script.places
         if script.assigns:
             set_here = tuple(Assignment(name, None) for name in sorted(script.assigns))
             self._found.names.assigned(set_here)
@@ -118,15 +121,16 @@ class _TreeWalk:
     ) -> DirectoryFlow:
         context = context.unsure()
         last = at
-        for stage in stages:
+        for stage, reader in zip_longest(stages, stages[1:]):
             if stage is not stages[0] and _is(stage, "time"):
                 # Only at the start of a pipeline `time` is the shell's own word.
                 self._found.doubt("a program called time is run", stage.source)
             start = len(self._found.invocations)
-            last = self._statement(stage, context, at).after
+            feeds = program_runs.feeds_head(stage, reader)
+            last = self._statement(stage, replace(context, feeds_head=feeds), at).after
             fed = self._found.invocations[start:]
-            feeds = tuple(one for one in fed if one.in_substitution == context.in_substitution)
-            context = replace(context, piped_from=feeds, stdin=program_runs.printed_word(stage))
+            piped = tuple(one for one in fed if one.in_substitution == context.in_substitution)
+            context = replace(context, piped_from=piped, stdin=program_runs.printed_word(stage))
         # With `shopt -s lastpipe` the last stage runs in the shell itself.
         return walk_state.unchanged(walk_state.either(at, last))
 
@@ -233,6 +237,7 @@ class _TreeWalk:
             stdin=program_runs.UNKNOWN,
             function=name,
             extra_arguments=False,
+            arguments=None,
         )
         end = self._statement(body, inside, walk_state.START)
         functions.move |= not end.after <= walk_state.START
@@ -282,7 +287,12 @@ class _TreeWalk:
     def _substitution(self, script: Script, context: WalkContext, at: Directories) -> None:
         stdin = program_runs.partly_read(context.stdin)
         inside = replace(
-            context.apart(), piped_from=(), stdin=stdin, in_substitution=True, extra_arguments=False
+            context.apart(),
+            piped_from=(),
+            stdin=stdin,
+            in_substitution=True,
+            extra_arguments=False,
+            feeds_head=False,
         )
         self._script(script, inside, at)
 

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from handrail.core.commands import Reason, UnreadableCommand
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
-from handrail.shell.parse.syntax import Assignment, Opaque, Script, Word
+from handrail.shell.parse.printed_numbers import printed_number
+from handrail.shell.parse.syntax import Assignment, Opaque, Script, Substitution, Word
 
 # The shell expands, looks up or runs what stands in them.
 _RUN: Final = frozenset(
@@ -78,13 +79,15 @@ class FunctionTable:
         if name == "unset":
             self._dropped = True
 
-    def doubts(self) -> Iterator[Reason]:
-        """Reasons why the name of a function may also mean a program."""
+    def doubts(self, trusted: Collection[str]) -> Iterator[Reason]:
+        """Reasons why the name of a function may also mean a program. `trusted`: programs whose
+        output is relied on.
+        """
         for name in sorted(self._uncertain):
             yield Reason("a function is defined where it may not hold", name)
         for name in sorted(self.names & self._outside):
             yield Reason("a function's name is run by another program", name)
-        for name in sorted(self.names & _PRINTING):
+        for name in sorted(self.names & _PRINTING.union(trusted)):
             yield Reason("a function takes the place of what prints known text", name)
         if self._dropped and self.names:
             yield Reason("functions are defined, and something is unset", "unset")
@@ -114,6 +117,10 @@ class WalkContext:
     certain: bool = True
     # Another program looks for the program: functions do not count.
     outside: bool = False
+    # The arguments of the shell text that it stands in; None if they are not known.
+    arguments: tuple[Word, ...] | None = None
+    # What it prints goes to `head` and nowhere else.
+    feeds_head: bool = False
     # The variables of the loops around it.
     bound: frozenset[str] = frozenset()
 
@@ -156,6 +163,8 @@ class WalkResult:
                     function=context.function,
                     in_substitution=context.in_substitution,
                     remote=context.remote,
+                    feeds_head=context.feeds_head,
+                    arguments=context.arguments,
                     bound=context.bound,
                 )
             )
@@ -178,7 +187,7 @@ class WalkResult:
 
     def flat(self) -> FlatCommand:
         """The flattened command, after the walk."""
-        doubts = (*self._doubts, *self.functions.doubts(), *self.names.doubts())
+        doubts = (*self._doubts, *self.functions.doubts(self.names.programs), *self.names.doubts())
         invocations = self.invocations
         if self.functions.elsewhere:
             invocations = [
@@ -191,6 +200,7 @@ class WalkResult:
             changes_directory=self.moves,
             evaluates=frozenset(self.names.evaluated),
             may_loop_forever=self.may_loop_forever,
+            places=frozenset(self.names.places),
         )
 
 
@@ -201,17 +211,32 @@ class EvaluatedNames:
         self.evaluated: set[str] = set()
         self.texts: set[str] = set(_TEXTS)
         self.search_directories = False
+        # Programs whose output counts as a number, and variables with files for them.
+        self.programs: set[str] = set()
+        self.places: set[str] = set()
         self._set: dict[str, bool] = {}
         self._run: set[str] = set()
 
     def assigned(self, assignments: Sequence[Assignment]) -> None:
         """Record names that get a value."""
         for one in assignments:
-            self._set[one.name] = self._set.get(one.name, True) and _is_number(one)
+            self._set[one.name] = self._set.get(one.name, True) and self._is_number(one)
             if one.name in _RUN:
                 self._run.add(one.name)
             if one.name == "CDPATH":
                 self.search_directories = True
+
+    def _is_number(self, one: Assignment) -> bool:
+        if one.value is None or not one.value.parts:
+            return not one.inner
+        only = one.value.parts[0] if len(one.value.parts) == 1 else None
+        if isinstance(only, Opaque):
+            return bool(_RANGE.fullmatch(one.value.source))
+        if isinstance(only, Substitution) and only.kind == "output" and not one.inner:
+            number = printed_number(only.script)
+            self.places |= number.places if number is not None else frozenset()
+            return number is not None
+        return not one.inner and bool(_NUMBER.fullmatch(one.value.value or "no"))
 
     def doubts(self) -> Iterator[Reason]:
         """Reasons why a variable could run a command that is not visible."""
@@ -229,14 +254,6 @@ def environment_doubts(evaluated: Collection[str], env: Mapping[str, str]) -> It
         evaluates = name in evaluated or name in INTEGER_VARIABLES
         if evaluates and not _NUMBER.fullmatch(env[name]):
             yield Reason(_EVALUATED, name)
-
-
-def _is_number(one: Assignment) -> bool:
-    if one.value is None or not one.value.parts:
-        return not one.inner
-    if len(one.value.parts) == 1 and isinstance(one.value.parts[0], Opaque):
-        return bool(_RANGE.fullmatch(one.value.source))
-    return not one.inner and bool(_NUMBER.fullmatch(one.value.value or "no"))
 
 
 class DirectoryFlow(NamedTuple):

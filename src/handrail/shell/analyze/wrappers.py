@@ -21,11 +21,19 @@ from handrail.shell.analyze import shells
 from handrail.shell.analyze.invocation import UnwrapResult, WrappedRun
 from handrail.shell.languages.awk import parse_awk, program_argument
 from handrail.shell.parse.syntax import Assignment, Text, Word
-from handrail.shell.parse.words import drop_prefix, mark_placeholder, may_split, static_prefix
+from handrail.shell.parse.words import (
+    drop_prefix,
+    mark_placeholder,
+    may_split,
+    quoted_variable,
+    static_prefix,
+)
 
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FD_RUNS: Final = frozenset({"--exec", "--exec-batch"})
 _FD: Final = frozenset({"fd", "fdfind"})
+# A file, its name, its directory, and both without the ending.
+_FD_MARKS: Final = ("{/}", "{//}", "{/.}", "{.}")
 _FD_VALUES: Final = "cCdeEjoSt"
 
 Options = frozenset[str]
@@ -82,7 +90,7 @@ def _wrapper(row: Mapping[str, Any]) -> WrapperSpec:
     return WrapperSpec(**fields)
 
 
-_AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
+AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _SPLITTABLE: Final = re.compile(r"[\w./=:,+@% -]*", re.ASCII)
 _NO_VALUE: Final = Word("", (Text(""),))
@@ -105,7 +113,7 @@ def unwrap(words: Sequence[Word]) -> UnwrapResult | None:
 def unwrap_awk(name: str, words: Sequence[Word]) -> UnwrapResult | None:
     """The commands that an awk program runs, where they are constant; None for another program."""
     values = [word.value for word in words[1:]]
-    if name not in _AWKS or None in values:
+    if name not in AWKS or None in values:
         return None
     text, _ = program_argument([value or "" for value in values])
     program = None if text is None else parse_awk(text)
@@ -308,11 +316,15 @@ def unwrap_finder(name: str, words: Sequence[Word]) -> UnwrapResult | None:
 def _find(words: Sequence[Word]) -> UnwrapResult:
     runs: list[WrappedRun] = []
     doubts: list[str] = []
+    places: set[str] = set()
     index = 1
     while index < len(words):
         word = words[index]
         index += 1
-        if word.value is None and not _a_place(word):
+        variable = quoted_variable(word)
+        if word.value is None and variable is not None:
+            places.add(variable)
+        elif word.value is None and not _a_place(word):
             doubts.append("find has an argument that is not known")
         if word.value not in _FIND_RUNS:
             continue
@@ -320,7 +332,7 @@ def _find(words: Sequence[Word]) -> UnwrapResult:
         if end > index:
             runs.append(_run(words[index:end], moves=word.value in ("-execdir", "-okdir")))
         index = end + 1
-    return UnwrapResult(tuple(runs), tuple(doubts), open=True)
+    return UnwrapResult(tuple(runs), tuple(doubts), open=True, places=frozenset(places))
 
 
 def _a_place(word: Word) -> bool:
@@ -375,6 +387,9 @@ def _after_short(word: Word, start: str) -> Word | None:
 
 def _fd_runs(inner: list[Word]) -> UnwrapResult:
     end = next((i for i, word in enumerate(inner) if word.value == ";"), len(inner))
-    runs = [_run(inner[:end], moves=False)] if inner[:end] else []
+    words = inner[:end]
+    for mark in _FD_MARKS:
+        words = [mark_placeholder(word, mark) for word in words]
+    runs = [_run(words, moves=False)] if words else []
     doubts = () if end >= len(inner) - 1 else ("fd has words after its command",)
     return UnwrapResult(tuple(runs), doubts, open=True)

@@ -30,6 +30,12 @@ class ArgumentContext:
     protected: Callable[[str], str | None] | None = None
     # Variables whose values come from the command itself, or from what it reads.
     harmless_texts: frozenset[str] = frozenset()
+    # A placeholder in an argument of its shell text is such a path, too.
+    has_found_argument: bool = False
+    # The functions that the command defines.
+    functions: frozenset[str] = frozenset()
+    # The commands inside the program text that it is given are known.
+    follows_text: bool = False
     # Programs that this one was found to start, in any reading of its arguments.
     launched: set[str] = field(default_factory=set)
 

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Final
 
 from handrail.shell.expand import Expander
+from handrail.shell.parse.printed_numbers import prints_commit
 from handrail.shell.parse.syntax import Opaque, Part, Substitution, Text, Variable, Word
 from handrail.shell.parse.words import is_one_word
 from handrail.shell.word_pieces import SEQUENCE, Field, WordPiece
@@ -26,6 +27,7 @@ _HARMLESS: Final = re.compile(
 _ELSEWHERE: Final = re.compile(r"\A[/~]|\.\.|\0\0|(?:\A|/)\.\0|\0\.(?:/|\Z)")
 _ARITHMETIC: Final = re.compile(r"\$\(\(([\w\s+*/%<>=!&|^~?:,()#-]*)\)\)")
 _NAME: Final = re.compile(r"(?<![\w#])[A-Za-z_]\w*")
+_RANGE: Final = re.compile(r"(?:\.{2,3}[\w@]+|[~^][\d~^]*)?")
 _GLOB: Final = re.compile(r"[*?\[]")
 
 
@@ -42,6 +44,8 @@ class Argument:
     tilde: bool = False
     # Without a text: the certain beginning.
     prefix: str = ""
+    # Without a text: it begins with no dash, if it is not empty.
+    plain: bool = False
     # Without a text: it is certainly one argument.
     single: bool = True
     # Without a text: the variables whose values are not known.
@@ -107,9 +111,18 @@ def _argument(field: Field) -> Argument:
         unknown_variables=tuple(chain.from_iterable(map(_asks, gaps))),
         substitutions=tuple(piece.part for piece in pieces if isinstance(piece.part, Substitution)),
         may_split=many,
+        plain=_begins_plainly(pieces),
         is_placeholder=all(isinstance(part, Opaque) and part.is_placeholder for part in gaps),
         leaves_directory=_leads(pieces),
     )
+
+
+def _begins_plainly(pieces: Sequence[WordPiece]) -> bool:
+    """Whether it is the name of a commit, with a range or its parents: no option, even if empty."""
+    first = pieces[0].part
+    rest = "".join("\0" if piece.text is None else piece.text for piece in pieces[1:])
+    named = isinstance(first, Substitution) and prints_commit(first.script)
+    return named and _RANGE.fullmatch(rest) is not None
 
 
 def _globs(piece: WordPiece) -> bool:
@@ -128,13 +141,14 @@ def _many(piece: WordPiece) -> bool:
         return not is_one_word(piece.part)
     if isinstance(piece.part, Opaque):
         return SEQUENCE.fullmatch(piece.part.source) is not None
-    return isinstance(piece.part, Text) and _globs(piece)
+    return isinstance(piece.part, Text) and _globs(piece) and not piece.one
 
 
 def _asks(part: Part) -> Iterator[str]:
     if isinstance(part, Variable):
         # `${!PATH}` is the value of another variable.
-        if part.operator == "!":
+        lists_keys = bool(part.index) and part.index[0].value in ("@", "*")
+        if part.operator == "!" and not lists_keys:
             yield f"!{part.name}"
         elif not _HARMLESS.fullmatch(part.name):
             yield part.name
@@ -143,4 +157,16 @@ def _asks(part: Part) -> Iterator[str]:
     elif isinstance(part, Opaque):
         names = _ARITHMETIC.fullmatch(part.source)
         # A number shows no more than the variables that it is made of.
-        yield from _NAME.findall(names[1]) if names else (part.source,)
+        yield from _NAME.findall(names[1]) if names else _arithmetic_names(part)
+
+
+def _arithmetic_names(part: Opaque) -> Iterator[str]:
+    """What a number shows besides the output of programs: the values of variables."""
+    if not part.source.startswith("$(("):
+        yield part.source
+        return
+    for inner in (inner for word in part.inner for inner in word.parts):
+        if isinstance(inner, Text):
+            yield from _NAME.findall(inner.text)
+        else:
+            yield from _asks(inner)

@@ -6,14 +6,13 @@ A command is safe only if every word is known to be harmless.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
-from handrail.shell.analyze.variables import harmless_texts
+from handrail.shell.analyze.variables import bind_arguments, harmless_texts
 from handrail.shell.classify import (
     effects,
     environment,
@@ -33,6 +32,7 @@ from handrail.shell.classify.program_use import (
     apply_traits,
     changed_directory,
     classify_arguments,
+    classify_denied,
     classify_shell,
     classify_wrapper,
     default_role,
@@ -41,14 +41,16 @@ from handrail.shell.classify.program_use import (
     only_prints_help,
     reads_files,
     secret_search,
+    sets_own_variables,
     uses_current_directory,
 )
 from handrail.shell.expand import Expander
 from handrail.shell.tables.program_table import OperandSlot, ProgramSpec, ProgramTable
 
 _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
+_AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
 # They run programs besides what they do themselves.
-_SEARCHING_WRAPPERS: Final = frozenset({"find", "gfind", "awk", "gawk", "mawk", "nawk"})
+_SEARCHING_WRAPPERS: Final = listing.FINDERS | _AWKS
 _DEEPEST: Final = 8
 _HERE: Final = Argument(".", ".")
 _SCRIPT: Final = OperandSlot("script")
@@ -96,9 +98,7 @@ class Classifier:
         self, one: Invocation, flat: FlatCommand, expander: Expander, collector: EffectCollector
     ) -> None:
         cwd = self._cwd(one)
-        # Another shell sees none of the variables that this one has set.
-        if _SHELLS.intersection(one.wrapped_by) and not flat.is_one_shell:
-            expander = Expander({}, self._where.home)
+        expander = self._own_expander(one, flat, expander)
         context = ArgumentContext(
             self._where,
             cwd,
@@ -106,6 +106,9 @@ class Classifier:
             one.source,
             protected=self._protected,
             harmless_texts=self._texts,
+            functions=flat.functions,
+            seeks_secrets=self._seeks_secrets(one.program or ""),
+            has_found_argument=listing.has_found_argument(one),
         )
         if one.background:
             collector.background = True
@@ -131,6 +134,15 @@ class Classifier:
                 for argument in given:
                     roles.classify_text(argument, context)
 
+    def _own_expander(self, one: Invocation, flat: FlatCommand, expander: Expander) -> Expander:
+        # Another shell sees none of the variables that this one has set.
+        if (_SHELLS | _AWKS).intersection(one.wrapped_by) and not flat.is_one_shell:
+            expander = Expander({}, self._where.home)
+        if one.arguments is None:
+            return expander
+        bindings = {**expander.bindings, **bind_arguments(one, flat)}
+        return Expander(bindings, self._where.home, invocations=len(flat.invocations))
+
     def _cwd(self, one: Invocation) -> str | None:
         if one.cwd is None:
             return None
@@ -144,7 +156,7 @@ class Classifier:
                 # Only `read` splits by it.
                 continue
             # Without a command it is the shell's own variable: nobody else sees a new name.
-            if one.words or safety_class is CommandClass.DANGEROUS:
+            if not sets_own_variables(one) or safety_class is CommandClass.DANGEROUS:
                 context.note(safety_class, messages.SETS_VARIABLE.format(name=assignment.name))
 
     def _program(
@@ -165,7 +177,7 @@ class Classifier:
         """A file of the workspace with the name of a known program: `./gradlew publish`."""
         known = program_use.lookup_program(posixpath.basename(name), self._programs)
         if known is not None:
-            _classify_denied(known, given, context)
+            classify_denied(known, given, context)
 
     def _with_arguments(
         self,
@@ -175,16 +187,20 @@ class Classifier:
         context: ArgumentContext,
     ) -> None:
         added = self._adds_found_paths(one)
+        fills_in = added or context.has_found_argument
         given = tuple(
-            replace(word, found_by_search=True) if self._is_found_path(word, added=added) else word
+            replace(word, found_by_search=True)
+            if listing.is_found_path(word, self._programs.find, fills_in=fills_in)
+            else word
             for word in given
         )
         context = replace(
             context,
             program=found.name,
             found_by_search=added,
-            found_everything=added and listing.finds_everything(one, self._flat),
+            found_everything=fills_in and listing.finds_everything(one, self._flat),
             seeks_secrets=self._seeks_secrets(found.name),
+            follows_text=one.is_wrapper,
         )
         if one.is_wrapper and found.name not in _SEARCHING_WRAPPERS:
             apply_traits(found, given, one, context)
@@ -198,20 +214,8 @@ class Classifier:
         """Whether the arguments that a wrapper adds are paths found by a search in the workspace."""
         if not one.extra_arguments:
             return False
-        return not has_unseen_arguments(one) or listing.lists_workspace_paths(
-            one.piped_from, self._programs.find
-        )
-
-    def _is_found_path(self, argument: Argument, *, added: bool) -> bool:
-        if argument.text is not None or argument.leaves_directory:
-            return False
-        if argument.is_placeholder:
-            return added
-        lists = (
-            listing.substitution_lists_paths(part, self._programs.find)
-            for part in argument.substitutions
-        )
-        return bool(argument.substitutions) and not argument.unknown_variables and all(lists)
+        finds = not listing.FINDERS.isdisjoint(one.wrapped_by[-1:])
+        return finds or listing.lists_workspace_paths(one.piped_from, self._programs.find)
 
     def _classify_program(
         self,
@@ -233,13 +237,13 @@ class Classifier:
                 program.safety_class,
                 program.why or messages.NOT_READ_ONLY.format(program=program.name),
             )
-        _classify_denied(program, given, context)
+        classify_denied(program, given, context)
         if program.grammar.options is None:
             for argument in given:
                 roles.classify_argument("any", argument, context)
             return
         parsed = parse_arguments(program.grammar, add_option_dashes(program, given))
-        _classify_denied(program, [Argument(name, name) for name in sorted(parsed.given)], context)
+        classify_denied(program, [Argument(name, name) for name in sorted(parsed.given)], context)
         self._classify_parsed(program, parsed, one, context)
         if parsed.command:
             self._classify_launched(program, parsed, one, context, depth)
@@ -390,13 +394,3 @@ class Classifier:
             )
         elif "modules" not in program.traits:
             context.danger(messages.UNKNOWN_PROGRAM.format(name=name))
-
-
-def _classify_denied(
-    program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext
-) -> None:
-    for argument in given:
-        if program.deny and argument.text and re.search(program.deny, argument.text):
-            context.danger(
-                messages.DENIED_ARGUMENT.format(argument=argument.source, program=program.name)
-            )

@@ -12,6 +12,7 @@ from itertools import pairwise, takewhile
 from typing import Final
 
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
+from handrail.shell.analyze.shells import SHELLS
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.options import ParsedCommandLine, parse_arguments
 from handrail.shell.parse.syntax import (
@@ -58,6 +59,8 @@ NARROWING: Final = word_set("""
     -mtime -mmin -ctime -cmin -atime -amin -size -empty -perm -user -group -inum -samefile -links
     -nouser -nogroup
 """)
+# They run programs on what they find.
+FINDERS: Final = frozenset({"find", "gfind", "fd", "fdfind"})
 _STARTS: Final = frozenset((".", "./", "*", "./*"))
 _HIDDEN: Final = re.compile(
     r"-[a-zA-Z1]*[aAfHu.][a-zA-Z1.]*|--(?:all|almost-all|hidden|unrestricted)"
@@ -74,9 +77,28 @@ def lists_workspace_paths(piped_from: Sequence[Invocation], find: Lookup) -> boo
     return bool(piped_from) and all(_lists(one, find) for one in piped_from)
 
 
+def has_found_argument(one: Invocation) -> bool:
+    """Whether it stands in a shell text for which a search fills in paths."""
+    shell, search = one.wrapped_by[-1:], one.wrapped_by[-2:-1]
+    return not (SHELLS.isdisjoint(shell) or FINDERS.isdisjoint(search))
+
+
+def is_found_path(argument: Argument, find: Lookup, *, fills_in: bool) -> bool:
+    """Whether an argument becomes paths that a search finds. `fills_in`: placeholders do."""
+    if argument.text is not None or argument.leaves_directory:
+        return False
+    if argument.is_placeholder:
+        return fills_in
+    lists = (substitution_lists_paths(part, find) for part in argument.substitutions)
+    return bool(argument.substitutions) and not argument.unknown_variables and all(lists)
+
+
 def finds_everything(one: Invocation, flat: FlatCommand) -> bool:
     """Whether the search whose paths a program gets finds all that is in the directory."""
-    if one.wrapped_by[-1:] == ("find",):
+    search = one.wrapped_by[-2:-1] if has_found_argument(one) else one.wrapped_by[-1:]
+    if not {"fd", "fdfind"}.isdisjoint(search):
+        return True
+    if search == ("find",):
         searches = [each for each in flat.invocations if each.is_wrapper and each.program == "find"]
     else:
         searches = list(one.piped_from)

@@ -189,7 +189,8 @@ class _OptionParser:
     def _may_be_option(argument: Argument, text: str) -> bool:
         if argument.text is not None:
             return text.startswith("-") and text != "-"
-        return not argument.single or not text or text.startswith("-")
+        computed = not argument.plain and (not argument.single or not text)
+        return computed or text.startswith("-")
 
     def _computed(self, argument: Argument) -> None:
         """Handle `--file="$X"`, an option with a value; any other gap may be any option."""

@@ -14,7 +14,7 @@ from handrail.shell.analyze.wrappers import wrapper_option_names
 from handrail.shell.classify import effects, listing, messages, path_location, roles, sed
 from handrail.shell.classify.argument_context import ArgumentContext
 from handrail.shell.classify.arguments import Argument
-from handrail.shell.classify.options import ParsedCommandLine, parse_arguments
+from handrail.shell.classify.options import ParsedArgument, ParsedCommandLine, parse_arguments
 from handrail.shell.parse.syntax import Word
 from handrail.shell.tables.program_table import ProgramSpec, ProgramTable
 from handrail.shell.tables.word_list import word_set
@@ -36,6 +36,11 @@ _SHIMS: Final = frozenset(
 _VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
 
 _SEARCHES: Final = frozenset({"find", "gfind", "fd", "fdfind", "ls", "rg", "git", "grep"})
+_DECLARING: Final = frozenset({"declare", "typeset"})
+_EXPORTS: Final = re.compile(r"[-+]\w*x")
+_UNARY: Final = re.compile(r"-[a-hknprstuwxzGLNOS]")
+_BINARY: Final = re.compile(r"==?|!=|[<>]|-(?:nt|ot|ef|eq|ne|lt|le|gt|ge)")
+_NOTHING: Final = re.compile(r"(?!)")
 _HELP: Final = frozenset({"--help", "-h", "help"})
 WRITING_ROLES: Final = frozenset({"write", "wtree", "etree", "swept", "emptied", "new-archive"})
 
@@ -161,12 +166,28 @@ def classify_arguments(
     scripts = [meant.argument.text or "" for meant in given if meant.role == "sed"]
     if sed.may_loop_forever("\n".join(scripts)):
         context.danger(messages.ENDLESS_SCRIPT.format(program=program.name))
-    for meant in given:
+    for meant in _without_operators(program, given):
         if meant.role == "into":
             sources = [one.argument for one in parsed.operands if one is not meant]
             roles.classify_target(meant.argument, sources, context)
         else:
             roles.classify_argument(meant.role, meant.argument, context)
+
+
+def _without_operators(
+    program: ProgramSpec, given: Sequence[ParsedArgument]
+) -> Sequence[ParsedArgument]:
+    """The arguments of `test` as text where the number of them says which is the operator."""
+    arguments = [meant.argument for meant in given]
+    if program.name == "[" and arguments and arguments[-1].text == "]":
+        arguments = arguments[:-1]
+    if program.name not in ("test", "[") or any(one.may_split for one in arguments):
+        return given
+    operators = {2: (0, _UNARY), 3: (1, _BINARY)}
+    at, known = operators.get(len(arguments), (0, _NOTHING))
+    if not arguments or not known.fullmatch(arguments[at].text or ""):
+        return given
+    return [ParsedArgument("text", one) for one in arguments]
 
 
 def classify_wrapper(
@@ -192,7 +213,12 @@ def classify_shell(
 ) -> None:
     """Classify a shell that is a wrapper: only `sh -c 'text'` by itself is no more than its text."""
     by_text = any(re.fullmatch(r"-[eux]*c[eux]*", word.text or "") for word in given)
-    if not by_text or one.wrapped_by or one.extra_arguments:
+    by_search = (
+        len(one.wrapped_by) == 1
+        and not listing.FINDERS.isdisjoint(one.wrapped_by)
+        and any(argument.is_placeholder for argument in given)
+    )
+    if not by_text or ((one.wrapped_by or one.extra_arguments) and not by_search):
         context.note(CommandClass.DEV, found.why)
     for argument in given:
         # The text may print its arguments.
@@ -211,7 +237,7 @@ def apply_traits(
         context.collector.open_ended = True
     if "git" in traits:
         context.collector.git = True
-    _apply_dangerous_traits(program, given, context)
+    _apply_dangerous_traits(program, given, one, context)
     if not traits.isdisjoint(("net", "fetches")):
         context.collector.network = True
     if "net" in traits:
@@ -224,23 +250,36 @@ def apply_traits(
             context.danger(messages.SEARCHES_SECRETS)
     only_text = all(slot.role == "text" for slot in program.grammar.slots)
     by_search = context.found_by_search and not has_unseen_arguments(one)
-    harmless = "any" in traits and (context.found_by_search or only_text)
+    harmless = ("any" in traits or _only_operands_follow(program, given)) and (
+        context.found_by_search or only_text
+    )
     if one.extra_arguments and not by_search and not harmless:
         least = CommandClass.DEV if context.found_by_search else CommandClass.DANGEROUS
         context.note(least, messages.UNSEEN_ARGUMENTS.format(program=program.name))
 
 
 def _apply_dangerous_traits(
-    program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext
+    program: ProgramSpec,
+    given: Sequence[Argument],
+    one: Invocation,
+    context: ArgumentContext,
 ) -> None:
     if "processes" in program.traits and not context.where.hides_processes():
         context.danger(messages.SHOWS_PROCESSES.format(program=program.name))
-    if "endless" in program.traits:
+    if "endless" in program.traits and not (one.feeds_head and "head" not in context.functions):
         context.danger(messages.ENDLESS_PROGRAM.format(program=program.name))
     # `declare -x` prints as much as `declare`; for `set` flags are arguments.
     has_flags = program.grammar.style != "none"
     if "bare" in program.traits and all(has_flags and _is_option(one) for one in given):
         context.danger(program.why or f"{program.name} alone")
+
+
+def _only_operands_follow(program: ProgramSpec, given: Sequence[Argument]) -> bool:
+    """Whether what is added behind these arguments is the name of a file, and no option."""
+    if "rest" not in program.traits:
+        return False
+    operands = parse_arguments(program.grammar, given).operands
+    return bool(operands) and operands[0].argument.text is not None
 
 
 def _is_option(argument: Argument) -> bool:
@@ -325,3 +364,23 @@ def _by_path(
         context.collector.open_ended = True
         return None
     return program
+
+
+def classify_denied(
+    program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext
+) -> None:
+    """Add a reason for each argument that makes the program dangerous."""
+    for argument in given:
+        if program.deny and argument.text and re.search(program.deny, argument.text):
+            context.danger(
+                messages.DENIED_ARGUMENT.format(argument=argument.source, program=program.name)
+            )
+
+
+def sets_own_variables(one: Invocation) -> bool:
+    """Whether the variables of a command stay with the shell: no program is started with them."""
+    if not one.words:
+        return True
+    return one.program in _DECLARING and not any(
+        word.value is None or _EXPORTS.match(word.value) for word in one.words[1:]
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from handrail.shell.classify import messages, roles
@@ -56,7 +57,9 @@ def _one(redirect: Redirect, expander: Expander, context: ArgumentContext) -> No
 
 def _arguments(word: Word, expander: Expander, context: ArgumentContext) -> Iterator[Argument]:
     for reading in argument_readings((word,), expander, context.cwd):
-        yield from reading
+        for one in reading:
+            found = context.has_found_argument and one.is_placeholder and not one.leaves_directory
+            yield replace(one, found_by_search=True) if found else one
 
 
 def _copies(redirect: Redirect) -> bool:

@@ -89,6 +89,8 @@ DENIED_TEXT: Final[Mapping[str, str]] = {
     "check": r"^-[vR]$",
     "name": r"[^A-Za-z0-9_]",
 }
+# Commands to which an awk program gives what it prints.
+SORTING: Final = re.compile(r"(?:sort|uniq|wc|head|tail|column|cut|tr|nl|fold|tac|rev)(?=\s|$)")
 # As a pattern it matches names of the same shape only: `.[0]`, `.a?`.
 DOTTED_TEXT: Final = re.compile(r"\.[^*?]*\??[^*?]*")
 # The arguments of functions and shells: each is classified where it is given.

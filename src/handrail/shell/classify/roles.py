@@ -235,7 +235,8 @@ def _awk(argument: Argument, context: ArgumentContext) -> None:
         context.danger(messages.AWK_NOT_READ_ONLY)
         context.collector.open_ended = True
         return
-    if program.commands:
+    sorts = all(map(patterns.SORTING.match, filter(None, program.commands)))
+    if program.commands and not (context.follows_text and sorts):
         context.note(CommandClass.DEV, messages.AWK_RUNS_COMMANDS)
     for path in program.reads:
         classify_read(Argument(path, argument.source), context)
@@ -303,7 +304,11 @@ def _matching(role: str, argument: Argument, context: ArgumentContext) -> None:
     value = argument.text
     if value is None:
         classify_text(argument, context)
-        context.note(CommandClass.DEV, messages.UNKNOWN_ARGUMENT.format(argument=argument.source))
+        # With a beginning of its own it is no operator.
+        operand = role == "check" and argument.single and argument.prefix[:1] not in ("", "-")
+        if not operand:
+            why = messages.UNKNOWN_ARGUMENT.format(argument=argument.source)
+            context.note(CommandClass.DEV, why)
     elif (
         role in patterns.ALLOWED_TEXT
         and not re.fullmatch(patterns.ALLOWED_TEXT[role], value, re.DOTALL)

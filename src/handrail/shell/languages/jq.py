@@ -29,7 +29,7 @@ _FUNCTIONS: Final = word_set("""
     exp10 exp2 explode fabs first flatten floor fmax fmin fmod format frexp from_entries fromdate
     fromdateiso8601 fromjson fromstream gamma getpath gmtime group_by gsub halt halt_error has
     have_decnum have_literal_numbers implode in index indices input input_line_number inputs
-    input_filename inside isempty isinfinite isnan isnormal isvalid iterables join keys keys_unsorted last
+    inside isempty isinfinite isnan isnormal isvalid iterables join keys keys_unsorted last
     ldexp leaf_paths length lgamma limit localtime log log10 log2 logb ltrim ltrimstr map
     map_values match max max_by min min_by mktime modf nan nearbyint normals not now nth nulls
     numbers objects path paths pick pow range reverse rindex rint round rtrim rtrimstr scalars scalb scan
@@ -42,7 +42,7 @@ _FUNCTIONS: Final = word_set("""
 # number of arguments only, so it does not make the name harmless.
 _NOT_LISTED: Final = word_set("""
     JOIN copysign env erf erfc expm1 fdim finites fma get_jq_origin get_prog_origin
-    get_search_list getenv hypot infinite isfinite j0 j1 jn lgamma_r log1p modulemeta
+    get_search_list getenv hypot infinite input_filename isfinite j0 j1 jn lgamma_r log1p modulemeta
     nextafter nexttoward pow10 recurse recurse_down remainder repeat repl
     scalars_or_empty scalbln until while y0 y1 yn
 """)

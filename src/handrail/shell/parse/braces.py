@@ -5,6 +5,7 @@ Braces whose meaning differs between shells make the whole word opaque.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,6 +13,8 @@ from handrail.shell.parse.syntax import Braces, Opaque, Part, Text, Word
 
 MAX_WORDS: Final = 256
 _MAX_BRACES: Final = 50
+_MAX_SEQUENCE: Final = 32
+_SEQUENCE: Final = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
 
 # A character of unquoted text, or a part that contains no brace of its own.
 _Piece = str | Part
@@ -22,7 +25,8 @@ def find_braces(source: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
     braces = sum(p.text.count("{") for p in parts if isinstance(p, Text) and not p.quoted)
     if not braces:
         return parts
-    if braces > _MAX_BRACES:
+    # Of numbers alone it is enough to know that they are numbers.
+    if braces > _MAX_BRACES or _SEQUENCE.fullmatch(source.strip("{}")):
         return (Opaque(source, (Word(source, parts),)),)
     pieces: list[_Piece] = []
     for part in parts:
@@ -73,7 +77,10 @@ def _has_alternatives(inside: Sequence[_Piece]) -> bool:
 
 
 def _alternatives(inside: Sequence[_Piece]) -> Part | None:
-    """The alternatives between two braces; None for a sequence such as `1..9`."""
+    """The alternatives between two braces; None for a sequence that is long or unusual."""
+    numbers = _SEQUENCE.fullmatch("".join(map(_character, inside)))
+    if numbers is not None and all(isinstance(piece, str) for piece in inside):
+        return _sequence(numbers[1], numbers[2])
     choices: list[list[_Piece]] = [[]]
     depth = 0
     for piece in inside:
@@ -91,6 +98,17 @@ def _alternatives(inside: Sequence[_Piece]) -> Part | None:
             return None
         words.append(Word(_source_text(choice), parts))
     return Braces(tuple(words))
+
+
+def _sequence(first: str, last: str) -> Part | None:
+    """The numbers from the first to the last; as wide as they are if one begins with a zero."""
+    padded = (first[0] == "0" != first) or (last[0] == "0" != last)
+    low, high = sorted((int(first), int(last)))
+    if high - low >= _MAX_SEQUENCE or (padded and len(first) != len(last)):
+        return None
+    numbers = [str(one).zfill(len(first) if padded else 1) for one in range(low, high + 1)]
+    ordered = numbers if int(first) == low else numbers[::-1]
+    return Braces(tuple(Word(text, (Text(text),)) for text in ordered))
 
 
 def _character(piece: _Piece) -> str:

@@ -135,9 +135,9 @@ class CommandReader:
         if not _NAME.fullmatch(name):
             # The parser takes `]=x` for one, bash for a program.
             raise UnreadableCommand(f"the name {name!r} cannot be assigned")
-        index = self.words.subscript(known.get("Index"))
+        index = self.words.subscript(known.get("Index"), name)
         inner = list(index)
-        elements = self._elements(known["Array"]) if "Array" in known else None
+        elements = self._elements(known["Array"], name) if "Array" in known else None
         for key, element in elements or ():
             inner += [element] if key is None else [key, element]
         value = self.words.word(known["Value"]) if "Value" in known else None
@@ -150,11 +150,11 @@ class CommandReader:
             appends=bool(known.get("Append")),
         )
 
-    def _elements(self, node: object) -> tuple[tuple[Word | None, Word], ...]:
+    def _elements(self, node: object, name: str) -> tuple[tuple[Word | None, Word], ...]:
         found: list[tuple[Word | None, Word]] = []
         for element in items(check_node(node, "ArrayExpr"), "Elems"):
             part = check_node(element, "ArrayElem")
-            key = self.words.subscript(part.get("Index"))
+            key = self.words.subscript(part.get("Index"), name)
             if "Value" in part:
                 value = self.words.word(part["Value"], expands_braces=True)
             else:

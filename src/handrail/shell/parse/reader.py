@@ -7,6 +7,7 @@ text unreadable.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,7 +15,13 @@ from handrail.core.commands import ShellParser, UnreadableCommand
 from handrail.shell.parse import trivial
 from handrail.shell.parse.command_reader import CommandReader
 from handrail.shell.parse.shfmt_nodes import CommandSource, check_node, items
-from handrail.shell.parse.syntax import Script
+from handrail.shell.parse.syntax import (
+    FunctionDefinition,
+    Script,
+    SimpleCommand,
+    all_simple_commands,
+    all_statements,
+)
 
 MAX_BYTES: Final = 65_536
 _BEFORE_COMMENT: Final = tuple(bytes([byte]) for byte in b" \t\n;&|(")
@@ -26,6 +33,8 @@ _CONTINUED_COMMENT: Final = re.compile(r"#[^\n]*\\\n")
 # bash joins lines before it looks for `$(`, `${` and `$((`, in quotes and here-documents too;
 # the parser does not.
 _TORN: Final = re.compile(r"[$(<>]\\\n")
+# With them a name may mean another variable.
+_UNDOING: Final = frozenset({"unset", "eval", "source", ".", "local", "trap"})
 # `eval` drops a last backslash that `bash -c` keeps.
 _OPEN_END: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
@@ -44,12 +53,38 @@ def parse_command(command: str, parser: ShellParser) -> Script:
         script = commands.script(items(tree, "Stmts"))
     except RecursionError:
         raise UnreadableCommand("it is nested too deep to be read") from None
+    words = commands.words
+    keyed = _associative_arrays(script)
+    keys = (names for array, names in words.keys.items() if array not in keyed)
     return Script(
         script.statements,
-        evaluates=frozenset(commands.words.evaluates),
-        assigns=frozenset(commands.words.assigns),
-        texts=frozenset(commands.words.texts),
+        evaluates=frozenset(words.evaluates.union(*keys)),
+        assigns=frozenset(words.assigns),
+        texts=frozenset(words.texts),
+        programs=frozenset(words.programs),
+        places=frozenset(words.places),
     )
+
+
+def _associative_arrays(script: Script) -> frozenset[str]:
+    """The arrays that are associative for as long as the script runs: their subscripts are texts."""
+    if sys.platform == "darwin":
+        # The bash of macOS, 3.2, knows none: the subscripts are evaluated.
+        return frozenset()
+    found: set[str] = set()
+    for statement in script.statements:
+        command = statement.command
+        if not isinstance(command, SimpleCommand) or statement.background or statement.redirects:
+            break
+        values = [word.value for word in command.words]
+        if command.declares in ("declare", "typeset") and values[1:2] == ["-A"]:
+            found.update(one.name for one in command.assignments if one.value is None)
+        elif values[:1] != ["set"]:
+            break
+    words = (word.value for one in all_simple_commands(script) for word in one.words)
+    defines = any(isinstance(one.command, FunctionDefinition) for one in all_statements(script))
+    # What sets an element of an array may be an arithmetic expression by itself.
+    return frozenset() if defines or not _UNDOING.isdisjoint(words) else frozenset(found)
 
 
 def _refuse_false_comments(tree: object, command: bytes) -> None:

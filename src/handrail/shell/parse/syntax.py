@@ -231,6 +231,10 @@ class Script:
     evaluates: frozenset[str] = frozenset()
     assigns: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
+    # Programs whose output counts as a number or a name, and variables that must not begin with a
+    # dash for that.
+    programs: frozenset[str] = frozenset()
+    places: frozenset[str] = frozenset()
 
 
 def all_statements(script: Script) -> Iterator[Statement]:

@@ -1,7 +1,5 @@
-"""Converts the words of shfmt's tree: quotes removed, expansions named.
-
-Every substitution inside a word, at any depth, is in its parts or in their `inner` words: commands
-that run while a word is expanded are never lost.
+"""Converts the words of shfmt's tree: quotes removed, expansions named. Every substitution in a
+word, at any depth, is in its parts or in their `inner` words.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ from typing import Any, Final
 
 from handrail.core.commands import UnreadableCommand
 from handrail.shell.parse.braces import find_braces
+from handrail.shell.parse.printed_numbers import printed_number, prints_commit
 from handrail.shell.parse.shfmt_nodes import (
     CommandSource,
     Node,
@@ -44,6 +43,7 @@ _ASSIGNING: Final = frozenset({"=", ":="})
 # The value, an element or the length of a variable: what is evaluated is only what stands in it.
 _VALUE: Final = re.compile(r'"?(?:\$\w+|\w+\[[\w@*$]*\]|\$\{\w+(?:\[[\w@*$]*\])?\})"?')
 _LENGTH: Final = re.compile(r'"?\$\{#\w+(?:\[[\w@*$]*\])?\}"?')
+_DIGITS: Final = re.compile(r"[0-9]+#(?:\$\w+|\$\{\w+\})")
 _COUNTS: Final = frozenset("#?$!")
 
 
@@ -54,6 +54,11 @@ class WordReader:
         self.evaluates: set[str] = set()
         self.assigns: set[str] = set()
         self.texts: set[str] = set()
+        # What is evaluated unless the array is an associative one.
+        self.keys: dict[str, set[str]] = {}
+        # Programs that print numbers, and variables with files for them to read.
+        self.programs: set[str] = set()
+        self.places: set[str] = set()
         self._source = source
         self._script = script
 
@@ -145,12 +150,14 @@ class WordReader:
         only = word.parts[0] if len(word.parts) == 1 else None
         if isinstance(only, Variable) and _VALUE.fullmatch(word.source):
             self.evaluates.add(only.name)
+        elif _DIGITS.fullmatch(word.source):
+            # `10#$x`: the digits of a number, whatever its base.
+            self.evaluates.update(part.name for part in word.parts if isinstance(part, Variable))
         else:
             self.evaluates.add(word.source)
 
-    @staticmethod
-    def _is_number(word: Word) -> bool:
-        """Whether the shell computes the number: a length, a count, a sum."""
+    def _is_number(self, word: Word) -> bool:
+        """Whether the shell computes the number: a length, a count, a sum, or a program does."""
         if len(word.parts) != 1:
             return False
         match word.parts[0]:
@@ -159,6 +166,10 @@ class WordReader:
                 return counts or bool(_LENGTH.fullmatch(word.source))
             case Opaque(source=source):
                 return source.startswith(("$((", "$["))
+            case Substitution(script, "output"):
+                number = printed_number(script)
+                self.places |= number.places if number is not None else frozenset()
+                return number is not None
         return False
 
     def evaluate(self, letters: str) -> None:
@@ -203,7 +214,7 @@ class WordReader:
             case "ParamExp":
                 part = self._variable(node, quoted=quoted)
             case "CmdSubst":
-                part = Substitution(self._script(items(node, "Stmts")), "output", quoted)
+                part = self._output(node, quoted=quoted)
             case "ProcSubst":
                 part = self._process(node)
             case "ArithmExp":
@@ -213,6 +224,14 @@ class WordReader:
             case _:
                 raise UnreadableCommand(f"it uses {kind} in a word, which is not understood")
         return part
+
+    def _output(self, node: Node, *, quoted: bool) -> Part:
+        script = self._script(items(node, "Stmts"))
+        number = printed_number(script)
+        self.programs |= number.programs if number is not None else frozenset()
+        if prints_commit(script):
+            self.programs.add("git")
+        return Substitution(script, "output", quoted)
 
     def _single(self, node: Node) -> Part:
         if not node.get("Dollar"):
@@ -244,24 +263,30 @@ class WordReader:
     def _variable(self, node: Node, *, quoted: bool) -> Variable:
         name = self.literal(node.get("Param"))
         with self._source:
-            index = self.subscript(node.get("Index"))
+            # In arithmetic `m[$k]` is evaluated twice, whatever the array is.
+            twice = not self._source.of(node).startswith("$")
+            index = self.subscript(node.get("Index"), "" if twice else name)
             inner = (*index, *self._slice(node), *self._replaced(node))
             inner += self._operator(node, name)
-        if node.get("Excl") and not node.get("Names"):
+        lists_keys = bool(index) and index[0].value in ("@", "*")
+        if node.get("Excl") and not (node.get("Names") or lists_keys):
             self.evaluates.add(name)
         extra = ("Excl", "Length", "Index", "Slice", "Repl", "Names", "Exp")
         plain = not any(node.get(field) for field in extra)
         return Variable(name, quoted, plain, inner, _operator_sign(node), index)
 
-    def subscript(self, node: object) -> tuple[Word, ...]:
-        """The words of `[…]`: `@`, `*`, a text key, or arithmetic."""
+    def subscript(self, node: object, name: str) -> tuple[Word, ...]:
+        """The words of `[…]` behind a name: `@`, `*`, a text key, or arithmetic."""
         if node is None or node_type(node) != "Word":
             return self.arithmetic(node)
         word = self.word(node)
+        before, self.evaluates = self.evaluates, set()
         if word.value is not None:
             self._key(word.value)
         elif not self._is_number(word):
             self._evaluate_computed(word)
+        self.keys.setdefault(name, set()).update(self.evaluates)
+        self.evaluates = before
         return (word,)
 
     def _key(self, letters: str) -> None:

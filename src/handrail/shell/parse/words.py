@@ -56,6 +56,12 @@ def is_one_word(part: Part) -> bool:
     return isinstance(part, Substitution) and part.quoted
 
 
+def quoted_variable(word: Word) -> str | None:
+    """The name of the variable of which the word is the value, as one word."""
+    only = word.parts[0] if len(word.parts) == 1 else None
+    return only.name if isinstance(only, Variable) and is_one_word(only) else None
+
+
 def mark_placeholder(word: Word, mark: str) -> Word:
     """The word with every occurrence of the placeholder `mark` replaced by an unknown part."""
     parts: list[Part] = []

@@ -151,7 +151,7 @@ class ProgramSpec:
     # `.git`), "endless", "bare" (harmful without arguments), "needs" (harmful with fewer operands),
     # "alone" (works without a subcommand), "net" and "host" (arguments name machines), "fetches"
     # (connects to other machines), "dashless" (the first word is options), "wrapper" and "modules"
-    # (runs what follows), "processes" (shows the arguments of other processes).
+    # (runs what follows), "rest" (behind its first operand are only files), "processes" (shows the arguments of other processes).
     traits: frozenset[str] = frozenset()
     # A pattern of arguments that make it dangerous.
     deny: str = ""
