@@ -17,7 +17,7 @@ CATASTROPHES = (
 PROJECT_WORK = (
     *("project_work", "blind_project_work", "third_project_work", "fourth_project_work"),
     *("fifth_project_work", "seventh_project_work", "tenth_project_work"),
-    *("thirteenth_project_work", "fifteenth_project_work"),
+    *("thirteenth_project_work", "fifteenth_project_work", "seventeenth_project_work"),
 )
 ASKED_WORK = (
     *("asked_work", "seventh_asked_work", "eighth_asked_work", "tenth_asked_work"),
@@ -28,12 +28,12 @@ ASKED_WORK = (
 READ_ONLY = (
     *("read_only", "blind_read_only", "fourth_read_only", "fifth_read_only", "sixth_read_only"),
     *("seventh_read_only", "tenth_read_only", "eleventh_read_only", "thirteenth_read_only"),
-    "fifteenth_read_only",
+    *("fifteenth_read_only", "seventeenth_read_only"),
 )
 NEAR_MISSES = (
     *("near_misses", "third_near_misses", "fourth_near_misses", "fifth_near_misses"),
     *("sixth_near_misses", "seventh_near_misses", "tenth_near_misses", "eleventh_near_misses"),
-    *("fifteenth_near_misses", "reviewed_near_misses"),
+    *("fifteenth_near_misses", "reviewed_near_misses", "seventeenth_near_misses"),
 )
 
 
