@@ -232,3 +232,29 @@ def test_only_an_entry_with_the_port_names_a_url():
     assert not reach.names(parse_web_url("http://a.example"))
     assert not reach.names(parse_web_url("http://b.example"))
     assert reach.named == ("a.example:9000", "b.example")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("http://a.example/ b", "a blank"),
+        ("http://a.example/" + "x" * MAX_URL, f"more than {MAX_URL:,}"),
+        ("http:", "no host"),
+        ("HTTPS:a.example", "no host"),
+        ("http:///x", "no host"),
+        ("ftp:a.example", "only http"),
+        ("ftp://a.example/", "only http"),
+        ("a.example", "only http"),
+        ("", "only http"),
+        ("http://user@a.example/", "a user name"),
+        ("http://a.example:x/", "host or the port"),
+        ("http://a.example:0/", "the port of"),
+        ("http://a..example/", "host of the URL is invalid"),
+        ("http://1.2.3.256/", "an invalid address"),
+        ("http://\uff41.example/", "compatibility characters"),
+        ("http://stra\u00dfe.example/", "read differently"),
+    ],
+)
+def test_the_reason_names_what_is_wrong_with_a_url(text, why):
+    with pytest.raises(ValueError, match=why):
+        parse_web_url(text)

@@ -6,8 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from handrail.core.places import Form
+from handrail.core.plan import Change
 from handrail.core.text.content import Content
-from handrail.history.temporary_permissions import OPEN, restore_permissions
+from handrail.history.temporary_permissions import (
+    OPEN,
+    add_permission_grants,
+    restore_permissions,
+)
 
 CLOSED, OTHER = 0o555, 0o511
 
@@ -50,3 +55,28 @@ def test_only_what_the_plan_opened_is_closed(now, before, after, happened, mode)
 @pytest.mark.parametrize("more", [{"form": Form.FILE}, {"path": "elsewhere"}, {"seen": False}])
 def test_what_is_no_longer_that_folder_is_left_alone(more):
     assert restored(folder(CLOSED | OPEN, **more), CLOSED, CLOSED, happened=True) is None
+
+
+@pytest.mark.parametrize("path", ["a/b/old", "a/b/new"])
+def test_a_closed_folder_is_opened_before_the_changes_in_it(path):
+    seen = {name: SimpleNamespace(mode=stat.S_IFDIR | CLOSED) for name in ("a/b", "/elsewhere")}
+
+    def named(path):
+        rel = path.removeprefix("/elsewhere")
+        place = SimpleNamespace(path=path, rel=rel, absolute=f"/work/{path}")
+        return place, Form.FOLDER, Content(b""), seen[path]
+
+    files = SimpleNamespace(named=named, roots=("/elsewhere",))
+    deleted = [file_change(one) for one in (path, "top", "/elsewhere/x")]
+
+    opened, *others = add_permission_grants(deleted, files)
+
+    assert others == deleted
+    assert (opened.path, opened.mode, opened.empties) == ("a/b", CLOSED, 0)
+    assert opened.only_opens
+    seen["a/b"].mode |= OPEN
+    assert add_permission_grants(deleted, files) == deleted
+
+
+def file_change(path):
+    return Change(SimpleNamespace(path=path, absolute=f"/work/{path}"), Content(b"x"), None)

@@ -1,5 +1,8 @@
 """Lines from a client: however its bytes arrive, they are the same lines."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,3 +61,35 @@ async def test_chunks_make_no_difference(text, sizes):
     assert found == [
         None if len(line) > LIMIT else line for line in lines if line.strip() or len(line) > LIMIT
     ]
+
+
+TAKES_OVER = """
+import asyncio, os, sys
+from handrail.host.stdio_lines import open_stdio, read_lines
+
+async def main():
+    pipe = await open_stdio()
+    print("of a library", flush=True)
+    assert os.read(0, 1) == b""
+    async for line in read_lines(pipe, 100):
+        await pipe.write(line.upper() + b"\\n")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("way", ["pipe", "file"])
+def test_what_libraries_print_does_not_reach_the_client(tmp_path, way):
+    (tmp_path / "input").write_bytes(b"one\ntwo\n")
+    command = [sys.executable, "-c", TAKES_OVER]
+
+    given = {"stderr": subprocess.PIPE, "timeout": 60, "check": False}
+    if way == "pipe":
+        done = subprocess.run(command, input=b"one\ntwo\n", stdout=subprocess.PIPE, **given)
+        answer = done.stdout
+    else:
+        with (tmp_path / "input").open("rb") as source, (tmp_path / "output").open("wb") as sink:
+            done = subprocess.run(command, stdin=source, stdout=sink, **given)
+        answer = (tmp_path / "output").read_bytes()
+
+    assert (answer, done.stderr, done.returncode) == (b"ONE\nTWO\n", b"of a library\n", 0)

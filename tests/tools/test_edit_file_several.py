@@ -83,15 +83,19 @@ async def test_a_new_file_is_not_edited_at_once(workspace):
     assert not (workspace.root / "new").exists()
 
 
-async def test_replacing_everywhere_needs_the_exact_text(workspace):
-    workspace.write("a.py", "f( x )\n")
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [("f( x )\n", 1), ("\nf( x )\n", 2), ("y\n\nf( x )\nz\n", 3), ("y\r\nf( x )", 2)],
+)
+async def test_replacing_everywhere_needs_the_exact_text(workspace, content, line):
+    workspace.write("a.py", content)
 
     problem = await workspace.problem(
         "edit_file", path="a.py", **pair("f(x)", "g(x)"), replace_all=True
     )
 
     assert problem.code == "no_match"
-    assert "line 1 is like" in problem.message
+    assert f"line {line} is like" in problem.message
     assert "replace_all" in problem.hint
 
 

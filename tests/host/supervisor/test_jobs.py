@@ -279,3 +279,14 @@ async def test_a_cancelled_start_leaves_no_job(programs, processes):
 
     await programs.until_dead()
     assert await processes.jobs() == []
+
+
+async def test_only_a_kept_job_that_runs_is_waited_for_no_longer(programs, processes):
+    kept = [processes._jobs.kept]
+    await processes.start(programs.launch("sleep 600"), programs.request())
+    kept.append(processes._jobs.kept)
+    job = await processes.start(programs.launch("sleep 600"), programs.request(keep=True))
+    kept += [processes._jobs.kept, programs.open()._jobs.kept]
+    await processes.kill(job.id)
+
+    assert [*kept, processes._jobs.kept] == [False, False, True, False, False]

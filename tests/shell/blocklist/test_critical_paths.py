@@ -399,3 +399,73 @@ def test_where_the_history_of_a_repository_is_kept(field, history):
 )
 def test_a_root_is_known(field, cwd, root):
     assert PLACES.is_root(field, cwd) is root
+
+
+@pytest.mark.parametrize(
+    ("field", "backups"),
+    [
+        ("/backup", True),
+        ("/backups/daily", True),
+        ("/var/backups", True),
+        ("/var/backups/db/1.sql", True),
+        ("/mnt/backup", True),
+        ("/media/backups/a", True),
+        ("/srv/dumps", True),
+        ("/var", False),
+        ("/var/lib/backups", False),
+        ("/home/backup", False),
+        ("/mnt", False),
+        ("/mnt/data", False),
+        ("backups", False),
+        (f"{ROOT}/backups", False),
+    ],
+)
+def test_where_backups_are_kept(field, backups):
+    assert PLACES.keeps_backups(field, ROOT) is backups
+
+
+def test_a_root_among_the_backups_belongs_to_the_workspace():
+    root = "/backup/app"
+    places = CriticalPaths(WHERE._replace(cwd=root, roots=(root,)))
+
+    assert places.keeps_backups("/backup/other", root)
+    assert not places.keeps_backups("/backup/app/old", root)
+    assert not places.keeps_backups("old", root)
+
+
+@pytest.mark.parametrize(
+    ("field", "site"),
+    [
+        ("/srv/www", True),
+        ("/srv/www/shop", True),
+        ("/var/www/html", True),
+        ("/var/www", False),
+        ("/var/www/html/old", False),
+        ("/var/shop", False),
+        ("www", False),
+    ],
+)
+def test_a_directory_that_a_server_shows(field, site):
+    assert PLACES.is_site(field, ROOT) is site
+
+
+@pytest.mark.parametrize(
+    ("field", "data"),
+    [
+        ("/var/lib/mysql", True),
+        ("/var/lib/postgresql/16/main", True),
+        ("/var/lib", False),
+        ("/var/cache/mysql", False),
+        ("/srv/lib/mysql", False),
+    ],
+)
+def test_where_services_keep_their_data(field, data):
+    assert PLACES.is_service_data(field, ROOT) is data
+
+
+def test_a_root_in_the_data_of_a_service_belongs_to_the_workspace():
+    root = "/var/lib/jenkins/workspace/app"
+    places = CriticalPaths(WHERE._replace(cwd=root, roots=(root,)))
+
+    assert places.is_service_data("/var/lib/jenkins/jobs", root)
+    assert not places.is_service_data("build", root)

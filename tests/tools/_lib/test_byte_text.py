@@ -1,10 +1,12 @@
 """Looking by the rarest byte finds what looking for the whole finds."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from handrail.core.text.encoding import TextForm
 from handrail.tools._lib import byte_text as module
-from handrail.tools._lib.byte_text import find_bytes
+from handrail.tools._lib.byte_text import ByteText, find_bytes
 
 LARGE = 70_000
 PIECES = st.lists(st.sampled_from([b"a", b"b", b"ab", b"ba", b"\n", b"z", b"zz", b"q"]), max_size=6)
@@ -49,3 +51,33 @@ def test_a_byte_that_is_rare_only_where_it_was_looked_for_costs_nothing_much():
     # No sample has a z, and most of the rest is made of it.
     assert find_bytes(data, b"zaz", 0, len(data)) == data.find(b"zaz") == len(data) - 3
     assert looks == module._MISSES
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+def test_text_is_found_and_replaced_in_every_encoding(encoding):
+    once = "\u4100A\n".encode(encoding)
+    file = ByteText(once * 2, TextForm(encoding))
+    old, new = ("A\n".encode(encoding), "b".encode(encoding))
+    at = len("\u4100".encode(encoding))
+
+    assert file.replace_all(old, new).decode(encoding) == "\u4100b\u4100b"
+    assert file.find(old) == at
+    assert file.find(old, at + 1) == file.rfind(old, 0, len(file.data)) == len(once) + at
+    assert file.find(old, at + 1, len(file.data) - 1) == -1
+    assert file.rfind(old, 0, len(file.data) - 1) == at
+    assert file.lines_between(0, len(once)) == 1
+
+
+def test_half_a_character_is_not_replaced():
+    file = ByteText("\u4142\u4142".encode("utf-16-be"), TextForm("utf-16-be"))
+    halves = "\u4241".encode("utf-16-be")
+    assert halves in file.data
+
+    assert file.replace_all(halves, b"\0x") == file.data
+    assert file.find(halves) == file.rfind(halves, 0, len(file.data)) == -1
+
+
+def test_bytes_that_are_no_text_are_replaced_as_bytes():
+    file = ByteText(b"a\xff\xffb", TextForm("utf-8"))
+
+    assert file.replace_all(b"\xff", b"-") == b"a--b"

@@ -156,6 +156,8 @@ def results(pairs, indent):
         ([("\t", "  "), ("\t\t", "    ")], "\t\t\t", {"      "}),
         ([("  ", "    "), ("    ", "        ")], "      ", {"            "}),
         ([("", "\t"), ("    ", "\t\t")], "        ", {"\t\t\t"}),
+        ([(" \t", "  \t"), ("", " ")], "\t", {" \t"}),
+        ([("\t  ", "\t\t  ")], "\t", {"\t\t"}),
         # A single depth leaves open whether it was moved or is counted otherwise.
         ([("  ", "    ")], "    ", {"      ", "        "}),
     ],
@@ -166,7 +168,17 @@ def test_indentation_is_learnt_from_lines_in_both(pairs, indent, expected):
 
 @pytest.mark.parametrize(
     "pairs",
-    [[("", ""), ("", "    ")], [("  ", "    "), ("    ", "    ")], [("", "  "), ("    ", "    ")]],
+    [
+        [("", ""), ("", "    ")],
+        [("  ", "    "), ("    ", "    ")],
+        [("", "  "), ("    ", "    ")],
+        # Blanks before tabs are not the call's indentation, moved.
+        [("\t", " \t")],
+        [("\t", "  \t"), ("\t\t", "  \t\t")],
+        # Neither half a step nor one that goes back.
+        [("  ", "   "), ("    ", "      ")],
+        [("  ", "    "), ("    ", "  ")],
+    ],
 )
 def test_lines_that_disagree_teach_nothing(pairs):
     assert learn_indents([IndentPair(*pair) for pair in pairs]) == []
