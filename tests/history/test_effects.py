@@ -268,3 +268,16 @@ def test_what_the_command_may_have_done_makes_undo_partial(scene):
 
     assert [one["path"] for one in report.unattributed] == ["a"]
     assert (report.undo, report.left_out) == ("partial", {"a": OTHERS})
+
+
+def test_an_empty_file_is_not_taken_for_one_that_was_lost(scene, monkeypatch):
+    monkeypatch.setattr(scene.shadow, "export_content", lambda *_: False)
+    scene.write("empty", "")
+
+    def act():
+        (scene.root / "empty").rename(scene.root / "moved")
+
+    report = scene.report(act)
+
+    assert list(report.left_out) == ["empty"]
+    assert [one["path"] for one in report.changes] == ["moved"]

@@ -83,13 +83,15 @@ def test_what_libraries_print_does_not_reach_the_client(tmp_path, way):
     (tmp_path / "input").write_bytes(b"one\ntwo\n")
     command = [sys.executable, "-c", TAKES_OVER]
 
-    given = {"stderr": subprocess.PIPE, "timeout": 60, "check": False}
+    given = {"stderr": subprocess.PIPE, "timeout": 60}
     if way == "pipe":
-        done = subprocess.run(command, input=b"one\ntwo\n", stdout=subprocess.PIPE, **given)
+        done = subprocess.run(
+            command, input=b"one\ntwo\n", stdout=subprocess.PIPE, check=False, **given
+        )
         answer = done.stdout
     else:
         with (tmp_path / "input").open("rb") as source, (tmp_path / "output").open("wb") as sink:
-            done = subprocess.run(command, stdin=source, stdout=sink, **given)
+            done = subprocess.run(command, stdin=source, stdout=sink, check=False, **given)
         answer = (tmp_path / "output").read_bytes()
 
     assert (answer, done.stderr, done.returncode) == (b"ONE\nTWO\n", b"of a library\n", 0)

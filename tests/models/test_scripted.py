@@ -157,3 +157,10 @@ async def test_a_plain_event_stream_is_a_recording():
         replay_model("replay:x", data)
     with pytest.raises(ProblemRaised, match="no recording"):
         replay_model("replay:x", b'{"interactions": [{}]}', "anthropic")
+
+
+def test_the_context_of_a_replayed_model_is_not_assumed():
+    model = replay_model("replay:x", b'data: {"a": 1}\n\n', "anthropic")
+
+    assert (model.name, model.scripted) == ("replay:x", True)
+    assert model.limits.context_known

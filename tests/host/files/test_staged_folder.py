@@ -1,5 +1,7 @@
 """Directories as changes of a plan: what is created, removed and undone with them."""
 
+import errno
+import os
 import stat
 
 import pytest
@@ -121,4 +123,57 @@ def test_something_else_of_that_name_is_a_conflict(work, files):
     (work / "a").mkdir()
 
     assert refusal(files.stage, change, durable=False).code == "stale"
+    assert tree(work) == {"a": None}
+
+
+@pytest.mark.parametrize("after", [EMPTY, None])
+def test_a_directory_that_became_something_else_is_a_conflict(work, files, after):
+    (work / "a").mkdir()
+    change = changed(files, "a", after)
+    staged = files.stage(change, durable=False)
+    (work / "a").rmdir()
+    (work / "a").write_bytes(b"theirs")
+
+    assert refusal(files.stage, change, durable=False).code == "stale"
+    if after is None:
+        assert refusal(staged.publish).code == "stale"
+    staged.discard()
+
+    assert tree(work) == {"a": b"theirs"}
+
+
+def test_only_a_durable_change_waits_for_the_disk(work, files, durable, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+
+    apply(files, made(files, "a"), durable=durable)
+    created = len(synced)
+    apply(files, changed(files, "a", None), durable=durable)
+
+    assert (created, len(synced)) == ((1, 3) if durable else (0, 0))
+
+
+def test_nothing_is_moved_aside_for_a_directory(work, files):
+    staged = files.stage(made(files, "a"), durable=False)
+
+    assert staged.keep_old("elsewhere") is False
+    staged.let_go()
+    assert staged.folder_handle >= 0
+    staged.discard()
+    assert staged.folder_handle == -1
+
+
+@pytest.mark.parametrize("number", [errno.ENOTEMPTY, errno.EIO])
+def test_a_directory_that_cannot_be_removed_stays(work, files, monkeypatch, number):
+    (work / "a").mkdir()
+    staged = files.stage(changed(files, "a", None), durable=False)
+    staged.publish()
+
+    def fail(*args, **kwargs):
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(os, "rmdir", fail)
+    # Only a failing disk leaves something to be removed later.
+    assert staged.discard() is (number == errno.ENOTEMPTY)
+    monkeypatch.undo()
     assert tree(work) == {"a": None}

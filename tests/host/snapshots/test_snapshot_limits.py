@@ -286,3 +286,30 @@ def test_memory_does_not_grow_with_the_commands(folder):
     assert shadow.capture(None).usage.files == entries
     lines = (folder.state / "0" / "manifest-00000001").read_text().count("\n")
     assert lines < 200
+
+
+def test_after_a_crash_files_beyond_the_number_are_not_told_as_new(folder):
+    for number in range(3):
+        folder.write(f"a{number}")
+    first = folder.shadow(files=3)
+    first.capture(None)
+    folder.write("b")
+    reference = first.crash_reference(first.capture(None), "")
+    first.close()
+
+    look, _ = folder.shadow().diff_since(reference)
+
+    # It was there before, though nothing is known of it.
+    assert look.deltas == ()
+
+
+def test_after_a_crash_the_rest_is_new_where_everything_was_known(folder):
+    folder.write("a")
+    first = folder.shadow(files=3)
+    reference = first.crash_reference(first.capture(None), "")
+    first.close()
+    folder.write("b")
+
+    look, _ = folder.shadow().diff_since(reference)
+
+    assert told(look) == {"b": (None, told(look)["b"][1])}

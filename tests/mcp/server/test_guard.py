@@ -161,3 +161,18 @@ def test_tokens_that_others_could_know_are_not_used(tmp_path, how):
 )
 def test_each_token_is_for_one_purpose(token, calls, approves):
     assert (TOKENS.may_call(token), TOKENS.may_approve(token)) == (calls, approves)
+
+
+def test_a_token_file_that_cannot_be_opened_is_refused_with_the_reason():
+    load_tokens()
+    path = token_file(CALLS)
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+    with pytest.raises(ProblemRaised, match="Too many levels") as raised:
+        load_tokens()
+
+    # The reason alone: the message names the file itself.
+    assert "Errno" not in raised.value.problem.message
+    assert load_tokens(renew=True).calls == path.read_text().strip()
+    assert not path.is_symlink()

@@ -27,6 +27,10 @@ def winner(css, style=None, *, quirks=False, media="", names=(".a", "#b")):
         ("p { display: block !important }", "display: flex", "block"),
         ("p { display: block !important }", "display: flex !important", "flex"),
         ("p { display: block; display: flex }", None, "flex"),
+        ("", "display: block; display: flex", "flex"),
+        ("", "display: block !important; display: flex", "block"),
+        ("p { display: block !important }", "color: red", "block"),
+        ("@layer x { p { display: block } }", "display: flex", "flex"),
         ("p { display: flex; display: nonsense }", None, "flex"),
         ("p { display: flex; { x } display: grid }", None, "grid"),
         ("p { DISPLAY: FLEX }", None, "flex"),
@@ -156,3 +160,19 @@ def test_the_style_sheets_of_a_page(page, count, imports, quirks):
     sheets = StyleCollector(page).sheets
 
     assert (sheets.count, sheets.imports, sheets.quirks) == (count, imports, quirks)
+
+
+@pytest.mark.parametrize(
+    ("css", "style", "own"),
+    [
+        ("p { display: block }", None, False),
+        ("p { display: block }", "display: flex", True),
+        ("p { display: block !important }", "display: flex", False),
+    ],
+)
+def test_it_is_known_whether_the_value_is_that_of_the_element(css, style, own):
+    sheets = StyleSheets(quirks=False)
+    sheets.add(css)
+    element = PageElement("p", frozenset(), {}.get)
+
+    assert sheets.cascade(element, [], style)["display"].own is own

@@ -253,3 +253,21 @@ def test_a_machine_that_confines_nothing_says_what_follows(handrail, tmp_path):
     assert "backend not confined" in out
     assert "network not limited" in out
     assert f"{NO_SANDBOX}: {SANDBOX_REMEDIES}" in out
+
+
+def test_language_servers_are_listed_unless_they_or_all_programs_are_off(
+    handrail, workspace, own_home
+):
+    settings = own_home / "config/handrail/config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+
+    def listed(text):
+        settings.write_text(text)
+        return handrail("doctor", "--json").json["language_servers"]
+
+    known = listed("")
+    assert {"name", "state", "path", "version", "reason"} == set(known[0])
+    assert {one["state"] for one in known} <= {"available", "not used"}
+    assert listed("commands = false\n") == []
+    assert listed("[lsp]\nenabled = 'off'\n") == []
+    assert "switched off" in handrail("doctor").out

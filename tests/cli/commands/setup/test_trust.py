@@ -121,8 +121,24 @@ def test_trust_can_be_revoked(terminal, handrail, project):
 
     done = [handrail("trust", "--revoke"), handrail("trust", "--revoke")]
 
-    assert [one.out for one in done] == ["trust ended\n", "nothing was trusted here\n"]
+    assert [(one.code, one.out) for one in done] == [
+        (0, "trust ended\n"),
+        (0, "nothing was trusted here\n"),
+    ]
     assert network(handrail) is False
+
+
+def test_the_end_of_trust_is_told_as_json(terminal, handrail, project, workspace):
+    answer(terminal, "y\n")
+
+    kept = handrail("--json", "--dry-run", "trust", "--revoke").json["trusted"]
+    done = [handrail("--json", "trust", "--revoke") for _ in range(2)]
+
+    assert kept is True
+    assert [(one.code, one.json) for one in done] == [
+        (0, {"workspace": str(workspace), "revoked": True}),
+        (0, {"workspace": str(workspace), "revoked": False}),
+    ]
 
 
 def test_without_a_terminal_nobody_can_say_yes(handrail, project):
