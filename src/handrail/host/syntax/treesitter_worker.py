@@ -42,7 +42,7 @@ def _faults(tree: Any, data: bytes) -> Iterator[str]:
     lines = data.split(b"\n")
     for node in _broken(tree):
         row, column = node.start_point
-        place = len(lines[row][:column].decode("utf-8", "replace")) if row < len(lines) else 0
+        place = len(lines[row][:column].decode("utf-8", "replace"))
         yield f"{row + 1}\t{place + 1}\t{_message(node, data)}"
 
 

@@ -245,8 +245,8 @@ class Indentation:
         return indents.pop() if len(indents) == 1 else None
 
     def _pair(self, line: LocatedLine) -> IndentPair:
-        number = line.line if line.line is not None else 0
-        return IndentPair(leading_blanks(line.op.text), leading_blanks(self._file.texts[number]))
+        text = self._file.texts[line.line or 0]
+        return IndentPair(leading_blanks(line.op.text), leading_blanks(text))
 
 
 _ENDED: Final = re.compile(r".*[;}]\s*")
