@@ -20,8 +20,10 @@ _TOKEN: Final = re.compile(
 _REGEX: Final = re.compile(
     r"/((?:[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:\[:\w+:\]|[^\]\n\\]|\\[^\n])*\])*)/"
 )
-_ESCAPES: Final = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "/": "/", "r": "\r"}
-_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "/": "/", "r": "\r"} | {
+    f"{number:03o}": chr(number) for number in range(1, 128)
+}
+_ESCAPE: Final = re.compile(r"\\([0-7]{3}|.)", re.DOTALL)
 _FUNCTIONS: Final = frozenset(
     (
         *("length", "substr", "index", "split", "sub", "gsub", "match", "sprintf", "sin", "cos"),
@@ -292,7 +294,7 @@ class AwkExpressionParser:
         if token.kind == "number":
             return AwkValue()
         if token.kind == "string":
-            return AwkValue((("text", _unescaped(token.text)),))
+            return _string(token.text)
         if token.text == "(":
             return self._group()
         if token.text == "getline":
@@ -386,5 +388,9 @@ class AwkExpressionParser:
         return found
 
 
-def _unescaped(literal: str) -> str:
-    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[0]), literal[1:-1])
+def _string(literal: str) -> AwkValue:
+    """The value of a string; not constant with escapes that each awk reads in its own way."""
+    text = literal[1:-1]
+    if any(one not in _ESCAPES for one in _ESCAPE.findall(text)):
+        return AwkValue()
+    return AwkValue((("text", _ESCAPE.sub(lambda match: _ESCAPES[match[1]], text)),))
