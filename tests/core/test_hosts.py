@@ -1,8 +1,10 @@
 """Lists of hosts: what an entry means, and what is no entry."""
 
+import re
+
 import pytest
 
-from handrail.core.names.hosts import HostEntry, HostList, parse_host_entry
+from handrail.core.names.hosts import HostEntry, HostList, parse_host_entry, suggest_entry
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,57 @@ def test_only_an_entry_with_a_port_names_a_host_exactly():
     assert hosts.names("localhost", 8080)
     assert not hosts.names("example.org", 443)
     assert not hosts.names("localhost", 80)
+
+
+@pytest.mark.parametrize(
+    ("host", "known"),
+    [
+        ("example.org", True),
+        ("a.example.net", True),
+        ("example.net", False),
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("other.example", False),
+        ("no host", False),
+    ],
+)
+def test_a_host_is_known_at_whatever_port(host, known):
+    listed = HostList(["example.org:8080", "*.example.net", "127.0.0.1:9000", "[::1]:9000"])
+
+    assert listed.knows(host) is known
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "entry"),
+    [
+        ("example.org", 80, "example.org"),
+        ("example.org", 443, "example.org"),
+        ("example.org", 8080, "example.org:8080"),
+        ("localhost", 80, "localhost:80"),
+        ("app.localhost", 443, "app.localhost:443"),
+        ("127.0.0.1", 80, "127.0.0.1:80"),
+        ("::1", 80, "[::1]:80"),
+    ],
+)
+def test_the_suggested_entry_allows_the_host(host, port, entry):
+    assert suggest_entry(host, port) == entry
+    assert HostList([entry]).allows(host, port)
+
+
+def test_the_suggested_entry_of_a_local_host_names_it_exactly():
+    entry = suggest_entry("intranet.example", 443, local=True)
+
+    assert HostList([entry]).names("intranet.example", 443)
+
+
+@pytest.mark.parametrize(
+    ("url", "entry"),
+    [
+        ("http://localhost:8765/", "localhost:8765"),
+        ("https://example.org/a?b", "example.org"),
+        ("http://[::1]:80", "[::1]:80"),
+    ],
+)
+def test_an_address_of_a_page_is_refused_with_the_entry_to_write(url, entry):
+    with pytest.raises(ValueError, match=re.escape(f'write "{entry}"')):
+        parse_host_entry(url)

@@ -11,6 +11,7 @@ from tests.support.confined import USERS, confined, folder_of, python_of
 from tests.support.machine import SANDBOXES
 from tests.support.waiting import join_threads
 
+from handrail.engine import messages
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
 
 # Prints what came of each attempt: the answer, or the name of the error.
@@ -138,6 +139,34 @@ async def test_connections_are_recorded_and_refusals_are_in_the_result(open_runt
         ("localhost", False),
         ("example.org", True),
     ]
+
+
+async def test_a_question_says_which_hosts_a_yes_opens_and_which_not(open_runtime):
+    asked = []
+    config = {"network": ["localhost:8765", "*.example.org"]}
+    command = "curl http://other.example/a http://localhost:8765/b https://a.example.org/c"
+    async with open_runtime(config=config, approver=lambda one: asked.append(one) or False) as rt:
+        await rt.call("run_command", {"command": command})
+        await rt.call("execute_code", {"language": "python", "code": "print(1)"})
+        await rt.call("run_command", {"command": "curl http://localhost:8765/", "unconfined": True})
+
+    listed = messages.NETWORK_LISTED.format(hosts="localhost:8765, *.example.org")
+    refused = messages.NETWORK_REFUSES.format(hosts="other.example")
+    assert asked[0].preview.endswith(f"{listed}\n{refused}")
+    assert asked[1].preview.endswith(listed)
+    assert listed not in asked[2].preview
+    assert all(messages.NETWORK_IF_APPROVED not in one.preview for one in asked)
+
+
+async def test_a_question_where_commands_have_the_network_does_not_offer_it(open_runtime):
+    asked = []
+    async with open_runtime(
+        config={"network": True}, approver=lambda one: asked.append(one) or False
+    ) as rt:
+        await rt.call("run_command", {"command": "curl http://other.example/a"})
+        await rt.call("run_command", {"command": "make"})
+
+    assert [one.preview.splitlines()[-1] for one in asked] == [messages.NETWORK_ON] * 2
 
 
 def _fail(*arguments, **options):

@@ -175,12 +175,7 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
         timeout_s=settings.command_timeout_s or dialect.command_timeout_s,
         keep_jobs=settings.keep_jobs,
         small=find_binary("dash", roots, search_path=SHELL_PATH),
-    )
-    guards = (
-        CommandGuard(
-            settings.command_policy, settings.allowed_commands, allowed_only=settings.allowed_only
-        ),
-        SandboxGuard(settings.sandbox_require, lambda: sandbox.measured),
+        network=settings.network,
     )
     return CommandParts(
         analyzer,
@@ -188,10 +183,19 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
         processes,
         runner,
         sandbox,
-        guards,
+        _guards(settings, sandbox),
         settings.accept_no_sandbox,
         ends,
         environment,
+    )
+
+
+def _guards(settings: Settings, sandbox: LocalSandbox) -> tuple[CommandGuard, SandboxGuard]:
+    return (
+        CommandGuard(
+            settings.command_policy, settings.allowed_commands, allowed_only=settings.allowed_only
+        ),
+        SandboxGuard(settings.sandbox_require, lambda: sandbox.measured),
     )
 
 

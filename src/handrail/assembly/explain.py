@@ -52,6 +52,7 @@ async def explain_command(
         )
         analysis = analyzer.analyze(command, cwd=cwd, env=env)
         session, _ = await begin_session(None, settings, checked.mode, machine)
+        analysis = analysis._replace(network=settings.network)
         verdict = await _verdict(checked, machine, session, analysis)
     finally:
         await machine.ends.aclose()

@@ -123,6 +123,9 @@ class CommandAnalysis(NamedTuple):
     writes_nothing: bool = False
     # The sandbox hides files whose names say that they hold secrets, as far as it can.
     sees_no_secrets: bool = False
+    # The setting `network`: whether commands have the network without an approval, or the only
+    # hosts that they can reach, with an approval too.
+    network: bool | tuple[str, ...] = False
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""

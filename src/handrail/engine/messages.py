@@ -298,3 +298,10 @@ NO_SUCH_QUESTION: Final = ProblemTemplate(
 QUESTION_ANSWERED: Final = ProblemTemplate(
     "conflict", "the question {question!r} is answered or withdrawn", hint="the first answer counts"
 )
+
+# What a command can reach by the network, in the question about it.
+NETWORK_OFF: Final = "without network access"
+NETWORK_ON: Final = "with network access"
+NETWORK_IF_APPROVED: Final = "with network access, if you say yes"
+NETWORK_LISTED: Final = "only the hosts of the setting `network` can be reached: {hosts}"
+NETWORK_REFUSES: Final = "not in that list, so the connection will be refused: {hosts}"

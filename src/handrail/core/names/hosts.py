@@ -13,6 +13,8 @@ _MAX_PORT: Final = 65535
 _LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _WILD: Final = "*."
+# The host and port of a URL.
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#@\s]+)(?:[/?#].*)?")
 # The longest name of a host.
 _MAX_HOST: Final = 253
 # IPv6 addresses that represent an IPv4 address (NAT64).
@@ -31,6 +33,9 @@ class HostEntry(NamedTuple):
 
 def parse_host_entry(text: str) -> HostEntry:
     """Parse an entry of a list of hosts; raises ValueError with the reason."""
+    if (url := _URL.fullmatch(text)) is not None:
+        parse_host_entry(url[1])
+        raise ValueError(f'{text!r} is not a host name; write "{url[1]}"')
     name, port = split_host(text)
     below = name.startswith(_WILD)
     host = name.removeprefix(_WILD)
@@ -78,6 +83,15 @@ def is_address(host: str) -> bool:
     return True
 
 
+def suggest_entry(host: str, port: int, *, local: bool = False) -> str:
+    """Return the entry that allows a host (in the form of `split_host`) at a port. A `local` host
+    belongs to this machine or its network, as every address and `localhost` may.
+    """
+    shown = f"[{host}]" if ":" in host else host
+    local = local or is_address(host) or host.rpartition(".")[2] == "localhost"
+    return f"{shown}:{port}" if local or port not in _WEB_PORTS else shown
+
+
 class HostList:
     """The hosts that may be reached."""
 
@@ -102,6 +116,14 @@ class HostList:
     def names_host(self, host: str, port: int) -> bool:
         """Whether an entry matches this host and port; an entry without a port matches every port."""
         return any(_matches(entry, host) and entry.port in (None, port) for entry in self._entries)
+
+    def knows(self, host: str) -> bool:
+        """Whether an entry matches this host at some port. Other texts than hosts are not known."""
+        try:
+            name, _ = split_host(f"[{host}]" if ":" in host else host)
+        except ValueError:
+            return False
+        return any(_matches(entry, name) for entry in self._entries)
 
 
 def _matches(entry: HostEntry, host: str) -> bool:

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from typing import Final
 
-from handrail.core.commands import CommandAnalysis
+from handrail.core.commands import CommandAnalysis, CommandClass
+from handrail.core.names.hosts import HostList
 from handrail.core.places import shown
 from handrail.core.plan import Change, Plan
 from handrail.core.text.content import Content
+from handrail.engine import messages
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import caller_arguments, fits_one_line
 
@@ -116,10 +118,25 @@ def _lines(analysis: CommandAnalysis) -> list[str]:
         lines.append("may touch more than its text shows")
     if effects.background:
         lines.append("starts something in the background")
-    if effects.needs_network:
-        lines.append("with network access, if you say yes")
-    elif not analysis.unconfined:
-        lines.append("without network access")
     if analysis.unconfined:
-        lines.append("OUTSIDE THE SANDBOX: nothing confines it")
+        return [*lines, "OUTSIDE THE SANDBOX: nothing confines it"]
+    return [*lines, *network_lines(analysis)]
+
+
+def network_lines(analysis: CommandAnalysis) -> list[str]:
+    """Describe what a confined command can reach by the network if it is approved."""
+    # As the engine confines it: a command that only reads has no network.
+    if analysis.safety_class is CommandClass.SAFE or analysis.writes_nothing:
+        return [messages.NETWORK_OFF]
+    if analysis.network is True:
+        return [messages.NETWORK_ON]
+    if not analysis.network:
+        return [
+            messages.NETWORK_IF_APPROVED if analysis.effects.needs_network else messages.NETWORK_OFF
+        ]
+    listed = HostList(analysis.network)
+    refused = [host for host in analysis.effects.hosts if not listed.knows(host)]
+    lines = [messages.NETWORK_LISTED.format(hosts=", ".join(analysis.network))]
+    if refused:
+        lines.append(messages.NETWORK_REFUSES.format(hosts=", ".join(refused)))
     return lines

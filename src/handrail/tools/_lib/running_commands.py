@@ -198,6 +198,8 @@ def command_footprint(analysis: CommandAnalysis, shell: Shell, *, job: bool) -> 
     only reads.
     """
     effects = analysis.effects
+    if shell.network:
+        analysis = analysis._replace(network=shell.network)
     touches = [Touch(path_key(path), Access.READ) for path in effects.reads]
     touches += [Touch(path_key(path), Access.WRITE) for path in effects.writes]
     touches += [Touch(f"net:{host}", Access.WRITE) for host in effects.hosts]

@@ -60,6 +60,8 @@ class Shell(NamedTuple):
     timeout_s: float | None = None
     keep_jobs: bool = False
     small: str | None = None
+    # The setting `network`.
+    network: bool | tuple[str, ...] = False
 
 
 class Services(NamedTuple):

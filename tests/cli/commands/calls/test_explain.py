@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from handrail.engine import messages
+
 
 @pytest.fixture
 def standard_input(monkeypatch):
@@ -51,6 +53,18 @@ def test_the_answer_hangs_on_what_the_sandbox_holds_here(handrail, tmp_path):
 
     assert "in mode sandboxed: runs" in held
     assert "needs approval (nothing on" in loose
+
+
+def test_a_list_of_hosts_says_what_will_be_refused(handrail, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text('network = ["localhost:8765"]\n')
+
+    out = handrail("--config", str(config), "explain", "curl http://other.example/a").out
+    plain = handrail("explain", "curl http://other.example/a").out
+
+    assert f"network    {messages.NETWORK_LISTED.format(hosts='localhost:8765')}" in out
+    assert f"{'':<11}{messages.NETWORK_REFUSES.format(hosts='other.example')}" in out
+    assert "\nnetwork" not in plain
 
 
 def test_protected_names_are_part_of_what_would_happen(handrail):

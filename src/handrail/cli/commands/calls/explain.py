@@ -196,6 +196,7 @@ def _verdict_row(forecast: CommandForecast) -> dict[str, Any]:
 def _render(analysis: CommandAnalysis, forecast: str) -> Iterator[str]:
     from handrail.cli.render.screen import TextStyle, one_line, paint
     from handrail.core.commands import CommandClass
+    from handrail.engine.planning.preview import network_lines
 
     styles = {
         CommandClass.SAFE: TextStyle.GOOD,
@@ -208,6 +209,9 @@ def _render(analysis: CommandAnalysis, forecast: str) -> Iterator[str]:
         part = f": {one_line(reason.part)}" if reason.part else ""
         yield f"{'' if number else 'because':<{_ROOM}}{one_line(reason.text)}{part}"
     yield from _effect_lines(analysis.effects)
+    if analysis.network:
+        for number, line in enumerate(network_lines(analysis)):
+            yield f"{'' if number else 'network':<{_ROOM}}{one_line(line)}"
     yield ""
     yield forecast
 
