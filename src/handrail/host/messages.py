@@ -165,11 +165,28 @@ RUNNER_LOST: Final = ProblemTemplate(
 )
 
 # Why a command's connection was refused.
-HOST_NOT_LISTED: Final = "not in the list of allowed hosts"
+HOST_NOT_LISTED: Final = "not in the list of allowed hosts; the entry that allows it is {entry!r}"
 HOST_NOT_RESOLVED: Final = "its name cannot be resolved ({error})"
-HOST_IS_LOCAL: Final = "its address belongs to this machine or its network"
+HOST_IS_LOCAL: Final = (
+    "its address belongs to this machine or its network, which only an entry with the port "
+    "allows: {entry!r}"
+)
 HOST_NOT_REACHED: Final = "it cannot be reached"
 ONLY_PROXY: Final = "only the proxy can be reached, see HTTPS_PROXY"
+
+# Why a command probably failed.
+NETWORK_CLOSED: Final = (
+    "commands have no network access, which is probably why this failed; the user can "
+    "allow it with the setting network = true, or for one command by approving that"
+)
+OWN_LOOPBACK: Final = (
+    "commands have a loopback network of their own and cannot reach a server outside this "
+    "command; the user can change that with the setting network = true"
+)
+PROXY_NOT_USED: Final = (
+    "the program probably did not use the proxy in HTTP_PROXY and HTTPS_PROXY; only programs that "
+    "use it reach the hosts that the setting network lists"
+)
 
 ROOT_REPLACED: Final = ProblemTemplate(
     "outside_workspace",

@@ -2,19 +2,19 @@
 
 import pytest
 
-from handrail.core.ports.processes import CapturedStream, Confinement, ProcessResult
+from handrail.core.ports.processes import CapturedStream, Confinement, Connection, ProcessResult
+from handrail.host import messages
 from handrail.host.sandbox.failure_hints import explain_failure
 
 WORKSPACE = Confinement(("/w",), read_only=("/w/.git", "/w/.venv/bin"))
 
 
-def why(stderr, *, code=1, confinement=WORKSPACE, backend="bubblewrap", stdout=""):
+def why(stderr, *, code=1, confinement=WORKSPACE, backend="bubblewrap", stdout="", connections=()):
     def captured(text):
         return CapturedStream(text.encode(), b"", len(text.encode()))
 
-    return explain_failure(
-        ProcessResult(code, captured(stdout), captured(stderr), 0.1), confinement, backend
-    )
+    ended = ProcessResult(code, captured(stdout), captured(stderr), 0.1)
+    return explain_failure(ended._replace(connections=connections), confinement, backend)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,27 @@ def test_a_closed_network_is_named(said):
 def test_a_server_outside_is_told_from_one_of_the_command():
     assert "loopback network of their own" in why("psql: error: connection refused")
     assert why("psql: error: connection refused", backend="landlock") is None
+
+
+@pytest.mark.parametrize("words", ["Couldn't connect to server", "Could not connect to server"])
+def test_what_curl_says_without_a_network_is_explained(words):
+    said = f"curl: (7) Failed to connect to 192.0.2.1 port 80 after 0 ms: {words}"
+
+    assert why(said) == messages.OWN_LOOPBACK
+    assert why(said, backend="landlock") == messages.NETWORK_CLOSED
+    assert why(said, confinement=WORKSPACE._replace(network=True)) is None
+
+
+@pytest.mark.parametrize(
+    "said", ["socket.gaierror: [Errno -3] Temporary failure in name resolution", "ECONNREFUSED"]
+)
+def test_with_a_list_of_hosts_the_proxy_is_named(said):
+    listed = WORKSPACE._replace(hosts=("example.org",))
+    reached, refused = Connection("example.org", 443), Connection("a.example", 443, "not listed")
+
+    assert why(said, confinement=listed) == messages.PROXY_NOT_USED
+    assert why(said, confinement=listed, connections=(reached,)) == messages.PROXY_NOT_USED
+    assert why(said, confinement=listed, connections=(refused,)) is None
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.core.ports.processes import Confinement, ProcessResult
+from handrail.host import messages
 from handrail.host.sandbox.visible_paths import is_inside_any
 
 _NETWORK: Final = re.compile(
@@ -21,6 +22,8 @@ _NETWORK: Final = re.compile(
     re.IGNORECASE,
 )
 _REFUSED: Final = re.compile(r"connection refused|\bECONNREFUSED\b", re.IGNORECASE)
+# What curl prints for every failed connection, also without a network.
+_NOT_CONNECTED: Final = re.compile(r"could(?:n't| not) connect to server", re.IGNORECASE)
 _FORBIDDEN: Final = re.compile(
     r"read-only file ?system|permission denied|operation not permitted|device or resource busy"
     r"|\b(?:EROFS|EACCES|EPERM|EBUSY)\b",
@@ -53,7 +56,11 @@ def explain_failure(ended: ProcessResult, confinement: Confinement, backend: str
         return None
     said = _output_text(ended)
     if not confinement.network and (reason := _network(said, backend)):
-        return reason
+        if not confinement.hosts:
+            return reason
+        # The result names the connections that the proxy refused.
+        if not any(connection.refused for connection in ended.connections):
+            return messages.PROXY_NOT_USED
     for line in said.splitlines():
         if reason := _files(line, confinement, backend):
             return reason
@@ -68,17 +75,10 @@ def _output_text(ended: ProcessResult) -> str:
 
 
 def _network(said: str, backend: str) -> str | None:
-    if _NETWORK.search(said):
-        return (
-            "commands have no network access, which is probably why this failed; the user can "
-            "allow it with the setting network = true, or for one command by approving that"
-        )
-    if backend == "bubblewrap" and _REFUSED.search(said):
-        return (
-            "commands have a loopback network of their own and cannot reach a server outside this "
-            "command; the user can change that with the setting network = true"
-        )
-    return None
+    unreached = _NOT_CONNECTED.search(said)
+    if backend == "bubblewrap" and (unreached or _REFUSED.search(said)):
+        return messages.OWN_LOOPBACK
+    return messages.NETWORK_CLOSED if unreached or _NETWORK.search(said) else None
 
 
 def _files(line: str, confinement: Confinement, backend: str) -> str | None:

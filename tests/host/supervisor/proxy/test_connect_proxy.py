@@ -96,7 +96,9 @@ def test_another_host_is_refused_and_named(opened):
 
     assert said.startswith(b"HTTP/1.1 403 Forbidden\r\n")
     assert f"localhost:{port}".encode() in said
-    assert proxy.records == (("localhost", port, messages.HOST_NOT_LISTED),)
+    assert proxy.records == (
+        ("localhost", port, messages.HOST_NOT_LISTED.format(entry=f"localhost:{port}")),
+    )
     assert heard == []
 
 
@@ -112,7 +114,9 @@ def test_a_listed_name_that_leads_to_this_network_is_refused(opened, address):
     said = ask(proxy, connect(443, "example.org"))
 
     assert said.startswith(b"HTTP/1.1 403")
-    assert proxy.records == (("example.org", 443, messages.HOST_IS_LOCAL),)
+    assert proxy.records == (
+        ("example.org", 443, messages.HOST_IS_LOCAL.format(entry="example.org:443")),
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,13 @@ def test_what_is_no_name_matches_no_pattern(opened, host):
     proxy = opened("*.example.org", resolve=lambda host, port: pytest.fail("resolved"))
 
     assert ask(proxy, connect(443, host)).startswith(b"HTTP/1.1 403")
-    assert proxy.records == ((host, 443, messages.HOST_NOT_LISTED),)
+    assert proxy.records == ((host, 443, messages.HOST_NOT_LISTED.format(entry=host)),)
+
+
+def test_the_entry_for_this_machine_has_the_port(opened):
+    said = ask(opened("localhost"), connect(80, "localhost"))
+
+    assert b"'localhost:80'" in said
 
 
 def test_a_name_that_cannot_be_encoded_is_refused(opened):
@@ -154,7 +164,7 @@ def test_a_name_that_changes_its_address_is_resolved_once(opened, monkeypatch):
     assert reached == [("93.184.216.34", 443)]
     assert [one.refused for one in proxy.records] == [
         messages.HOST_NOT_REACHED,
-        messages.HOST_IS_LOCAL,
+        messages.HOST_IS_LOCAL.format(entry="example.org:443"),
     ]
 
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from handrail.core.names.hosts import HostList, split_host
+from handrail.core.names.hosts import HostList, split_host, suggest_entry
 from handrail.core.names.web_urls import is_public_address
 from handrail.core.ports.processes import Connection
 from handrail.host import messages
@@ -126,7 +126,7 @@ class ConnectProxy:
         """Return a connection to the requested host, or why there is none."""
         host, port = request.host, request.port
         if not self._allowed.allows(host, port):
-            return messages.HOST_NOT_LISTED
+            return messages.HOST_NOT_LISTED.format(entry=suggest_entry(host, port))
         try:
             addresses = self._resolve(host, port)
         except (OSError, UnicodeError) as error:
@@ -136,7 +136,7 @@ class ConnectProxy:
         if not self._allowed.names(host, port):
             addresses = [one for one in addresses if is_public_address(one)]
         if not addresses:
-            return messages.HOST_IS_LOCAL
+            return messages.HOST_IS_LOCAL.format(entry=suggest_entry(host, port, local=True))
         for address in addresses:
             with suppress(OSError):
                 return socket.create_connection((address, port), timeout=_PATIENCE_S)
