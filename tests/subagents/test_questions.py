@@ -6,7 +6,7 @@ from tests.subagents.conftest import call, main_agent
 from tests.support.waiting import wait_until_async
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply
-from handrail.host.terminal.prompt import render_heading
+from handrail.host.terminal.question_text import render_heading
 
 LINES = [
     call("subagent", task="Write", agent="general"),

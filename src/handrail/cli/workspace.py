@@ -215,9 +215,12 @@ def add_ask_option(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def choose_approver(options: Namespace | None = None, *, single_call: bool = False) -> Any:
+def choose_approver(
+    options: Namespace | None = None, *, single_call: bool = False, session_ends: bool = False
+) -> Any:
     """Return the approver that --ask names, by default the terminal if there is one, or None.
-    With `single_call`, ending the run is not offered as an answer.
+    With `single_call`, ending the run is not offered as an answer; `session_ends`
+    says that the session is over with the call.
 
     Raises `needs_approval` if the terminal was named and there is none.
     """
@@ -235,7 +238,9 @@ def choose_approver(options: Namespace | None = None, *, single_call: bool = Fal
     from handrail.cli.render.screen import use_colour
     from handrail.host.terminal.prompt import TerminalApprover
 
-    terminal = TerminalApprover(colour=use_colour(sys.stderr), single_call=single_call)
+    terminal = TerminalApprover(
+        colour=use_colour(sys.stderr), single_call=single_call, session_ends=session_ends
+    )
     return _shared(terminal, options) if options is not None and choice == "both" else terminal
 
 

@@ -174,6 +174,13 @@ HOST_IS_LOCAL: Final = (
 HOST_NOT_REACHED: Final = "it cannot be reached"
 ONLY_PROXY: Final = "only the proxy can be reached, see HTTPS_PROXY"
 
+# Why "always" is no answer to a question.
+NO_ALWAYS: Final = "there is no rule to allow this always; it can be allowed once"
+ALWAYS_ENDS: Final = (
+    "always is not offered here: the session ends with this call; a rule in the list allow under "
+    "[permissions] of your own configuration makes it permanent"
+)
+
 # Why a command probably failed.
 NETWORK_CLOSED: Final = (
     "commands have no network access, which is probably why this failed; the user can "

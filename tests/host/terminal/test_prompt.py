@@ -14,6 +14,7 @@ import pytest
 from handrail.core.approval import Answer, ApprovalRequest
 from handrail.core.ports.questions import ModelQuestion, QuestionOption, QuestionRequest
 from handrail.core.verdicts import Risk
+from handrail.host import messages
 from handrail.host.terminal.prompt import TerminalApprover
 
 PROMPT = re.compile(rb"Allow this once\? \[[a-z/]+\] $")
@@ -140,6 +141,23 @@ async def test_a_question_about_a_single_call_names_no_word_that_it_does_not_off
     assert "not an answer" in again
     assert "always" not in again
     assert "abort" not in again
+    assert await answered(asking) is Answer.NO
+
+
+@pytest.mark.parametrize(
+    ("ends", "wording"), [(True, messages.ALWAYS_ENDS), (False, messages.NO_ALWAYS)]
+)
+async def test_always_is_not_offered_for_the_reason_that_holds(person, ends, wording):
+    alice = person()
+    approver = TerminalApprover(alice.device, single_call=True, session_ends=ends)
+    asking = asyncio.create_task(approver.ask(request()))
+    await alice.reads()
+
+    alice.type("always\n")
+    again = await alice.reads()
+    alice.type("no\n")
+
+    assert wording in " ".join(again.split())
     assert await answered(asking) is Answer.NO
 
 

@@ -5,9 +5,9 @@ import pytest
 from handrail.core.approval import ApprovalRequest
 from handrail.core.ports.questions import ModelQuestion, QuestionOption, QuestionRequest
 from handrail.core.verdicts import Risk
-from handrail.host.terminal.prompt import (
+from handrail.host.terminal.prompt import parse_choice
+from handrail.host.terminal.question_text import (
     Screen,
-    parse_choice,
     render_full_question,
     render_heading,
     render_model_question,

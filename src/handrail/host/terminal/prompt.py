@@ -16,24 +16,23 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.ports.questions import ModelQuestion, QuestionReply, QuestionRequest
-from handrail.core.text.columns import cells, rows
 from handrail.core.text.safe_text import safe_text
-
-MARGIN: Final = "│ "
-_NAME: Final = 60
-_REST: Final = "    "
-# The number of rows that Handrail's own lines take.
-_OWN: Final = 12
-_LEAST: Final = 2
-_COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
+from handrail.host import messages
+from handrail.host.terminal.question_text import (
+    Screen,
+    frame,
+    render_full_question,
+    render_heading,
+    render_model_question,
+    render_question,
+)
 
 T = TypeVar("T")
 _LOOK_S: Final = 0.2
@@ -59,15 +58,22 @@ _REFUSAL: Final = re.compile(r"no?\s+(?P<reason>\S.*)", re.IGNORECASE)
 
 class TerminalApprover:
     """Asks on the controlling terminal, independent of standard input and output. With
-    `single_call` there is no run that an answer could end, so that answer is not offered.
+    `single_call` there is no run that an answer could end, so that answer is not offered. With
+    `session_ends` the session is over with the call, so "always" would have no effect.
     """
 
     def __init__(
-        self, device: str = "/dev/tty", *, colour: bool = False, single_call: bool = False
+        self,
+        device: str = "/dev/tty",
+        *,
+        colour: bool = False,
+        single_call: bool = False,
+        session_ends: bool = False,
     ) -> None:
         self._device = device
         self._colour = colour
         self._single_call = single_call
+        self._no_always = messages.ALWAYS_ENDS if session_ends else messages.NO_ALWAYS
 
     async def ask(self, request: ApprovalRequest) -> Reply:
         """Show what would happen and wait for an answer."""
@@ -105,7 +111,9 @@ class TerminalApprover:
 
     def _ask(self, request: ApprovalRequest, terminal: int, over: threading.Event) -> Reply:
         dialogue = _QuestionDialogue(terminal, over, self._screen(terminal))
-        answer, reason = dialogue.ask(request, single_call=self._single_call)
+        answer, reason = dialogue.ask(
+            request, single_call=self._single_call, no_always=self._no_always
+        )
         return Reply(answer, "terminal", user_name(), reason)
 
     def _screen(self, terminal: int) -> Screen:
@@ -126,7 +134,7 @@ class _QuestionDialogue:
         self._screen = screen
 
     def ask(
-        self, request: ApprovalRequest, *, single_call: bool = False
+        self, request: ApprovalRequest, *, single_call: bool, no_always: str
     ) -> tuple[Answer, str | None]:
         """Return the answer, and the reason of a refusal."""
         shown = render_question(request, self._screen)
@@ -150,7 +158,7 @@ class _QuestionDialogue:
             if refusal := _REFUSAL.fullmatch(text):
                 return Answer.NO, refusal["reason"]
             if word == "always" and request.always is not None:
-                kept = _framed(safe_text(config_line(request.always), one_line=True), self._screen)
+                kept = frame(safe_text(config_line(request.always), one_line=True), self._screen)
                 self._print("\n".join(["to keep it, add to your own configuration:", *kept, ""]))
                 return Answer.ALWAYS, None
             if word == "v":
@@ -158,7 +166,8 @@ class _QuestionDialogue:
                     return self._abort()
                 self._print(f"\n{render_heading(request)}\n")
             elif word:
-                self._print(_not_an_answer(word, words))
+                said = no_always if word == "always" else _not_an_answer(word, words)
+                self._print(_wrapped([said], self._screen.width))
 
     def answer(self, request: QuestionRequest) -> dict[str, str | list[str]] | None:
         """Return the answers to the questions of a model; None if the user aborts the run."""
@@ -244,18 +253,21 @@ def _choices(request: ApprovalRequest, width: int, end: str, *, cut: bool) -> st
     if request.always is not None:
         within = _command_limits(request.effects)
         lines.append(f"always: allow this until the session ends, without asking{within}:")
-    folded = [row for line in lines for row in textwrap.wrap(line, max(width, 20))]
-    if request.always is not None:
-        folded += _framed(safe_text(request.always, one_line=True), Screen(width))
-    return "\n".join(folded) + "\n"
+    folded = _wrapped(lines, width)
+    if request.always is None:
+        return folded
+    rule = frame(safe_text(request.always, one_line=True), Screen(width))
+    return folded + "".join(f"{row}\n" for row in rule)
+
+
+def _wrapped(lines: Sequence[str], width: int) -> str:
+    return "".join(f"{row}\n" for line in lines for row in textwrap.wrap(line, max(width, 20)))
 
 
 def _not_an_answer(word: str, offered: Sequence[str]) -> str:
-    if word == "always":
-        return "there is no rule to allow this always; it can be allowed once\n"
     if whole := [one for one in offered if word == one[0]]:
-        return f"type the whole word: {' or '.join(whole)}\n"
-    return "that is not an answer\n"
+        return f"type the whole word: {' or '.join(whole)}"
+    return "that is not an answer"
 
 
 def _command_limits(effects: Mapping[str, Any] | None) -> str:
@@ -299,102 +311,3 @@ def _forget_typed_ahead(terminal: int) -> None:
         termios.tcflush(terminal, termios.TCIFLUSH)
     except termios.error:
         return
-
-
-class Screen(NamedTuple):
-    """The size of the screen, and whether to use colour."""
-
-    width: int = 80
-    height: int = 24
-    colour: bool = False
-
-
-class QuestionPart(NamedTuple):
-    """One part of the question: a label (None: no label) and untrusted text."""
-
-    label: str | None
-    text: str
-    share: int
-
-
-class RenderedQuestion(NamedTuple):
-    """The question as shown; `cut`: it was shortened."""
-
-    text: str
-    cut: bool
-
-
-def render_question(request: ApprovalRequest, screen: Screen) -> RenderedQuestion:
-    """The question, with every part cut to fit on one screen."""
-    room = max(screen.height - _OWN, 9)
-    lines, cut = [render_heading(request)], False
-    for part in _parts(request):
-        lines += [part.label] if part.label else []
-        most = max(room * part.share // 6, _LEAST)
-        # The last row fits in place of the note that it is missing.
-        framed = list(islice(_framed(part.text, screen), most + 2))
-        if len(framed) > most + 1:
-            del framed[most:]
-            left = sum(1 for _ in _framed(part.text, screen._replace(colour=False))) - len(framed)
-            framed.append(f"[{left:,} more rows of this: v shows all]")
-            cut = True
-        lines += framed
-    return RenderedQuestion("\n".join(["", *lines, ""]), cut)
-
-
-def render_full_question(request: ApprovalRequest, screen: Screen) -> Iterator[str]:
-    """Every row of the question, uncut."""
-    yield render_heading(request)
-    for part in _parts(request):
-        if part.label:
-            yield part.label
-        yield from _framed(part.text, screen)
-
-
-def render_heading(request: ApprovalRequest) -> str:
-    """The tool, the caller, and the risk."""
-    tool = safe_text(request.tool, one_line=True)[:_NAME]
-    chain = request.chain or (request.agent,)
-    names = [safe_text(one, one_line=True)[:_NAME] for one in chain]
-    caller = "" if chain == ("main",) else f", agent {' > '.join(names)}"
-    return f"── {tool} wants to run (risk: {request.risk.word}{caller}) ──"
-
-
-def render_model_question(request: QuestionRequest, number: int, screen: Screen) -> str:
-    """Render a question of a model, in another form than an approval: it allows nothing."""
-    question = request.questions[number - 1]
-    agents = " > ".join(safe_text(one, one_line=True)[:_NAME] for one in request.chain)
-    who = "" if request.chain == ("main",) else f", agent {agents}"
-    lines = ["", f"?? the model asks ({number} of {len(request.questions)}{who}) ??"]
-    lines += _framed(f"[{question.header}] {question.question}", screen)
-    for place, option in enumerate(question.options, 1):
-        about = f": {option.description}" if option.description else ""
-        lines += _framed(f"  {place}. {option.label}{about}", screen)
-    several = "numbers of options" if question.multi_select else "the number of an option"
-    note = (
-        f"Type {several}, or your own words. What you type goes to the model and into the record: "
-        "no passwords. Enter alone: no answer. An answer allows nothing. Ctrl-C: stop."
-    )
-    return "\n".join([*lines, *textwrap.wrap(note, max(screen.width, 20)), ""])
-
-
-def _parts(request: ApprovalRequest) -> Iterator[QuestionPart]:
-    yield QuestionPart(None, request.action, 2)
-    yield QuestionPart("why you are asked:", request.reason, 1)
-    if request.model_says:
-        yield QuestionPart("the model says (not verified):", request.model_says, 1)
-    if request.preview:
-        yield QuestionPart("what would happen:", request.preview, 4)
-
-
-def _framed(text: str, screen: Screen) -> Iterator[str]:
-    diff, width = False, max(screen.width - len(MARGIN), 20)
-    for line in safe_text(text).split("\n"):
-        diff = diff or line.startswith(("--- a/", "--- /dev/null"))
-        header = line.startswith(("--- ", "+++ "))
-        colour = _COLOURS.get(line[:1]) if diff and screen.colour and not header else None
-        # The rest of a folded diff line is indented, because it is not a line of the diff.
-        room = width - len(_REST) if diff and cells(line) > width else width
-        for number, row in enumerate(rows(line, room)):
-            whole = f"{_REST}{row}" if diff and number else row
-            yield f"{MARGIN}\x1b[{colour}m{whole}\x1b[0m" if colour else f"{MARGIN}{whole}"

@@ -148,7 +148,11 @@ def _print_pending(waiting: list[PendingApproval], options: Namespace) -> None:
 
 def _show(approval: PendingApproval, options: Namespace) -> None:
     from handrail.cli.render.screen import one_line, terminal_width, use_colour
-    from handrail.host.terminal.prompt import Screen, render_full_question, render_model_question
+    from handrail.host.terminal.question_text import (
+        Screen,
+        render_full_question,
+        render_model_question,
+    )
 
     if options.json:
         output.print_json(_pending_row(approval))
