@@ -3,6 +3,8 @@ import json
 import logging
 import sys
 
+import pytest
+
 from handrail.cli.render import output
 
 
@@ -49,3 +51,18 @@ def test_our_own_log_is_lines_without_tracebacks_unless_asked(capsys, monkeypatc
 
     assert quiet == "error: it broke \\x1b[2J\n"
     assert "Traceback" in loud
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [
+        ("48", ["test the model:", "    handrail models test a-service:a-long-name"]),
+        ("80", ["test the model: handrail models test a-service:a-long-name"]),
+    ],
+)
+def test_a_command_to_copy_is_in_one_piece(capsys, monkeypatch, columns, lines):
+    monkeypatch.setenv("COLUMNS", columns)
+
+    output.print_command("test the model", "handrail models test a-service:a-long-name")
+
+    assert capsys.readouterr().out.splitlines() == lines

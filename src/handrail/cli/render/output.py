@@ -51,6 +51,19 @@ def print_text(text: str = "") -> None:
         print(row)
 
 
+def print_command(title: str, command: str) -> None:
+    """Print `title: command`; the command is in one piece, to be copied."""
+    from handrail.cli.render.screen import has_width, terminal_width
+    from handrail.core.text.columns import cells
+
+    line = f"{title}: {command}"
+    if not has_width() or cells(line) <= terminal_width():
+        print(line)
+        return
+    print_text(f"{title}:")
+    print(f"{_INDENT}{command}")
+
+
 def print_untrusted(text: str) -> None:
     """Print untrusted text without a newline, and flush."""
     print(safe_text(text), end="", flush=True)

@@ -71,6 +71,11 @@ def terminal_width(stream: TextIO | None = None) -> int:
     return max(columns, _NARROWEST)
 
 
+def is_narrow() -> bool:
+    """Return whether standard output is too narrow for full times beside other columns."""
+    return terminal_width() < _NARROW
+
+
 def one_line(text: object) -> str:
     """Escape untrusted text and join its lines."""
     return safe_text(str(text), one_line=True)
@@ -189,7 +194,7 @@ def format_times(moments: Sequence[int]) -> list[str]:
 
 def column_times(moments: Sequence[int]) -> list[str]:
     """Format times for a column, in full unless the terminal is narrow."""
-    if terminal_width() < _NARROW:
+    if is_narrow():
         return format_times(moments)
     return [format_time(at_ns) for at_ns in moments]
 

@@ -237,6 +237,19 @@ def test_the_report_names_the_tasks_that_did_not_pass(handrail, journal):
     ]
 
 
+def test_the_report_fits_a_narrow_screen_but_a_command_is_in_one_piece(
+    handrail, journal, run, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "48")
+
+    for what in ("report", "status"):
+        lines = handrail("fleet", what, "t.jsonl").out.splitlines()
+        assert max(map(len, lines)) <= 48
+    state = "a long directory of the state"
+    done, _ = run("--state", state, ended=report(passed=0))
+    assert f"    handrail fleet report t.jsonl --state {state!r}" in done.out.splitlines()
+
+
 def test_the_state_may_be_named_and_is_shown_as_json_or_a_page(handrail, journal, workspace):
     shown = handrail("fleet", "status", "--state", journal, "--json").json
     written = handrail("fleet", "report", "t.jsonl", "--html", "r.html")

@@ -4,6 +4,9 @@ import sys
 
 import pytest
 
+from handrail.cli.commands.calls.call import print_result
+from handrail.core.results import Status, ToolResult
+
 
 def test_the_text_of_a_result_is_printed(handrail):
     done = handrail("call", "read_file", "path=a.txt")
@@ -238,3 +241,16 @@ def test_the_text_of_a_read_is_in_the_json_once(handrail):
     assert done.out.count("two") == 1
     assert done.json["text"] == "one\ntwo"
     assert done.json["modifiers"] == [{"type": "file_read", "path": "a.txt"}]
+
+
+def test_the_notes_of_a_result_fit_a_narrow_screen_and_output_is_not_folded(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "48")
+    note = f"[handrail: {'many words ' * 10}]"
+
+    print_result(ToolResult("c", Status.OK, f"{'output ' * 10}\n{note}"))
+
+    output, *notes = capsys.readouterr().out.splitlines()
+    assert output == "output " * 10
+    assert len(notes) == 3
+    assert max(map(len, notes)) <= 48
+    assert all(row.startswith("    ") for row in notes[1:])

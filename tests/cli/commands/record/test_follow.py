@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import wait_until
 
+from handrail.cli.commands.record.log import _followed_lines
+
 pytestmark = pytest.mark.finding("F39")
 PROGRAM = Path(sys.executable).with_name("handrail")
 ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
@@ -46,6 +48,24 @@ def test_calls_are_followed_as_they_end(handrail, workspace, tmp_path, as_json):
     else:
         assert re.match(rf"{ISO}  \w+  cli:\d+  read_file  failed  path=missing.txt", lines[-1])
     assert not any("read_file  ok" in line for line in lines)
+
+
+def test_on_a_narrow_screen_tool_and_status_come_first(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "48")
+    texts = (
+        "2026-11-17T10:31:07",
+        "3f1c9a0b7d42",
+        "cli:1",
+        "read_file",
+        "failed",
+        "path=" + "x" * 80,
+    )
+
+    first, second = _followed_lines(texts)
+
+    assert first == "10:31:07  read_file  failed"
+    assert second.startswith("    3f1c9a0b7d42  cli:1  path=x")
+    assert len(second) == 48
 
 
 @pytest.mark.needs_postgres

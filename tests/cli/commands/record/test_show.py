@@ -49,6 +49,17 @@ def test_without_an_id_the_last_call_is_shown(handrail):
     assert handrail("show").out.startswith("file_info: ok\n")
 
 
+def test_a_problem_fits_a_narrow_screen(handrail, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "48")
+    handrail("call", "read_file", "path=a/long/path/to/a/file/that/is/missing.txt")
+
+    lines = handrail("show").out.splitlines()
+
+    assert any(line.startswith("  hint:") for line in lines)
+    assert max(map(len, lines)) <= 48
+    assert all(line.startswith(" ") for line in lines[1:] if line)
+
+
 def test_json_is_the_record(handrail):
     handrail("call", "read_file", "path=a.txt")
 

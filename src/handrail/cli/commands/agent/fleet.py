@@ -98,13 +98,13 @@ async def _run(options: Namespace) -> ExitCode:
         output.print_json(report.to_dict())
     else:
         for line in report.lines():
-            output.print_line(line)
+            output.print_text(line)
         output.print_line(f"results: {fleet.state.results}")
         if report.counts.passed < report.counts.ended:
             command = f"handrail fleet report {_shown_state(options)}"
-            output.print_text(f"why tasks did not pass: {command}")
+            output.print_command("why tasks did not pass", command)
         if _exit_code(report, fleet) is ExitCode.BUDGET:
-            output.print_line("the limits of tenants hold the other tasks back (--tenant)")
+            output.print_text("the limits of tenants hold the other tasks back (--tenant)")
     return _exit_code(report, fleet)
 
 
@@ -257,7 +257,7 @@ def _show(options: Namespace, state: FleetState) -> int:
         output.print_json(report.to_dict())
     else:
         for line in report.lines():
-            output.print_line(line)
+            output.print_text(line)
         if options.what == "report":
             for line in _noted_lines(state):
                 output.print_folded(line)

@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
     from handrail.cli.render.status_line import LiveOutputPrinter, StatusLine
 
     arguments = read_arguments(options.arguments)
-    chosen = choose_approver(options, single_call=True)
+    chosen = choose_approver(options, single_call=True, session_ends=True)
     live = None if options.json else LiveOutputPrinter()
     status = live or StatusLine()
     approver = _AskOnceApprover(chosen, status) if chosen is not None else None
@@ -109,7 +109,9 @@ def print_result(result: ToolResult) -> None:
     # A failed command also has output; for most problems the text is only the problem.
     if result.problem is None or result.text != str(result.problem):
         for line in colour_diff(_result_text(result).removesuffix("\n")):
-            output.print_line(line)
+            # Program output is not folded, as a terminal shows it.
+            show = output.print_folded if line.startswith("[handrail: ") else output.print_line
+            show(line)
     if result.problem is not None:
         output.print_problem(result.problem)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import messages
@@ -128,8 +128,6 @@ def _print_ended(
     *,
     as_json: bool,
 ) -> None:
-    from handrail.cli.render.screen import terminal_width, truncate
-
     printed &= {(call.session, call.call_id, call.requested_ns) for call in calls}
     for call in reversed(calls):
         key = (call.session, call.call_id, call.requested_ns)
@@ -139,8 +137,24 @@ def _print_ended(
         if as_json:
             output.print_json(call_json(call))
         else:
-            output.print_line(truncate("  ".join(_cells(call)), terminal_width()))
+            for line in _followed_lines(_cells(call)):
+                output.print_line(line)
     sys.stdout.flush()
+
+
+def _followed_lines(texts: tuple[str, ...]) -> Iterator[str]:
+    """Yield one line for a call; on a narrow terminal, the time of day, tool and status come first, and
+    the rest on a second line.
+    """
+    from handrail.cli.render.screen import is_narrow, terminal_width, truncate
+
+    width = terminal_width()
+    if not is_narrow():
+        yield truncate("  ".join(texts), width)
+        return
+    at, call_id, turn, tool, status, arguments = texts
+    yield truncate("  ".join((at.partition("T")[2], tool, status)), width)
+    yield truncate("  ".join(("  ", call_id, turn, arguments)).rstrip(), width)
 
 
 def call_json(call: CallRecord) -> dict[str, Any]:

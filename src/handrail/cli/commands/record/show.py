@@ -34,6 +34,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """Print the record of a call; raises `not_found` for an unknown id."""
     from handrail.cli.commands.record.log import call_json
+    from handrail.cli.render.screen import fold_coloured
     from handrail.cli.workspace import find_workspace, open_record, read_session_name
     from handrail.store.records.calls import list_calls
 
@@ -53,7 +54,8 @@ def run(options: Namespace) -> int:
         if number:
             output.print_line()
         for line in render_call(call, changed):
-            output.print_line(line)
+            for row in fold_coloured(line):
+                output.print_line(row)
     return 0
 
 
