@@ -6,10 +6,13 @@ from typing import Final
 
 from handrail.core.problems import ProblemTemplate
 
+# Left out by that command.
+CHECK_IT: Final = "; `handrail config check FILE` checks it"
+
 INVALID_FILE: Final = ProblemTemplate(
     "invalid_arguments",
     "the configuration {location} is not valid: {reason}",
-    hint="fix the file or move it elsewhere; `handrail config check FILE` checks it",
+    hint=f"fix the file or move it elsewhere{CHECK_IT}",
 )
 UNREADABLE_FILE: Final = ProblemTemplate(
     "invalid_arguments",
@@ -34,7 +37,7 @@ INVALID_SETTINGS: Final = ProblemTemplate(
 INVALID_SETTINGS_FILE: Final = ProblemTemplate(
     "invalid_arguments",
     "invalid settings: {faults}",
-    hint="fix the file; `handrail config check FILE` checks it",
+    hint=f"fix the file{CHECK_IT}",
 )
 DIFFERENT_TYPES: Final = ProblemTemplate(
     "invalid_arguments",

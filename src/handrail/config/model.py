@@ -312,7 +312,7 @@ class Settings:
     )
     network: Annotated[bool | tuple[str, ...], _Validator(_check_network, before=True)] = setting(
         False,
-        description="network access of commands: all, none, or a list of hosts such as example.org,"
+        description="network access of commands: true, false, or a list of hosts such as example.org,"
         " *.example.org or localhost:8080",
     )
     memory_mb: int | None = setting(

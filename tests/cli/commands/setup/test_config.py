@@ -185,6 +185,24 @@ def test_check_names_line_and_key_of_what_does_not_fit(handrail, workspace, text
     assert complaint in as_json.json["problem"]["message"]
 
 
+@pytest.mark.parametrize("text", ["network = 3\n", "network = \n"])
+def test_the_check_does_not_advise_to_run_it(handrail, workspace, text):
+    (workspace / "t.toml").write_text(text)
+
+    checked = handrail("config", "check", "t.toml").err
+    called = handrail("--config", "t.toml", "tools").err
+
+    assert "hint: fix the file" in checked
+    assert "config check" not in checked
+    assert "config check" in called
+
+
+def test_a_url_in_a_list_of_hosts_is_refused_with_the_entry_to_write(handrail, workspace):
+    (workspace / "t.toml").write_text('network = ["http://localhost:8765/"]\n')
+
+    assert 'write "localhost:8765"' in handrail("config", "check", "t.toml").err
+
+
 def test_every_file_named_is_checked(handrail, workspace):
     (workspace / "good.toml").write_text("")
     done = handrail("config", "check", "--json", "gone.toml", "good.toml")

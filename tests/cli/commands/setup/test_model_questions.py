@@ -81,6 +81,6 @@ def test_the_next_steps_name_a_missing_key(monkeypatch, variable, value, asked):
 
     steps = list(ModelAnswers("m", None, variable).next_steps())
 
-    assert any("export MY_KEY=" in step for step in steps) is asked
-    assert steps[-2].endswith(": handrail models test m")
+    assert any("export MY_KEY=" in command for _, command in steps) is asked
+    assert steps[-2] == ("test the model", "handrail models test m")
     assert len(steps) == 2 + asked

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from handrail.cli.commands.setup.model_questions import ModelAnswers
     from handrail.config.layers.load import LoadedSettings, ProjectClaim
     from handrail.config.layers.sources import SettingSource
+    from handrail.core.problems import Problem
 
 _ACTIONS: Final = ("show", "check", "init")
 _TABLE_EXAMPLES: Final = {
@@ -38,8 +39,8 @@ show          print every setting, its value, and the file and line that set it
 check [FILE]  check your settings file, or the named ones, and report the line
               and key of each error
 init          ask about the model, if this is a terminal, and write a settings
-              file with every setting as a comment: your own,
-              or the one that --config names"""
+              file with every setting as a comment: your own, or the one
+              that --config names"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -102,8 +103,10 @@ def _init(options: Namespace) -> int:
     else:
         verb = "would write" if options.dry_run else "wrote"
         output.print_text(f"{verb} {one_line(file)}; `handrail config check` checks your changes")
-        for line in answers.next_steps() if answers else (_NO_MODEL,):
-            output.print_text(line)
+        if answers is None:
+            output.print_text(_NO_MODEL)
+        for title, command in answers.next_steps() if answers else ():
+            output.print_command(title, command)
     return ExitCode.DONE
 
 
@@ -303,7 +306,7 @@ def _check_one(options: Namespace, name: str) -> bool:
     try:
         count = _count_settings(options, Path(name).expanduser(), notices)
     except ProblemRaised as raised:
-        problem = raised.problem
+        problem = _without_advice(raised.problem)
     if options.json:
         problem_row = None if problem is None else problem.to_dict()
         fits = {"file": name, "fits": problem is None, "problem": problem_row}
@@ -315,6 +318,15 @@ def _check_one(options: Namespace, name: str) -> bool:
             output.warn_titled("notice", one_line(notice))
         output.print_line(f"{one_line(name)}: {count_noun(count, 'setting')}, all valid")
     return problem is None
+
+
+def _without_advice(problem: Problem) -> Problem:
+    """Return a problem without the advice to run the command that reports it."""
+    from dataclasses import replace
+
+    from handrail.config.messages import CHECK_IT
+
+    return replace(problem, hint=(problem.hint or "").removesuffix(CHECK_IT) or None)
 
 
 def _count_settings(options: Namespace, path: Path, notices: list[str]) -> int:

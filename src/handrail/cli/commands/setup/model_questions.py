@@ -40,12 +40,12 @@ class ModelAnswers(NamedTuple):
             if value:
                 yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
-    def next_steps(self) -> Iterator[str]:
-        """Yield what the user does next."""
+    def next_steps(self) -> Iterator[tuple[str, str]]:
+        """Yield what the user does next, with the command that does it."""
         if self.key_env and not os.environ.get(self.key_env):
-            yield f"set the key: export {self.key_env}=…"
-        yield f"test the model: handrail models test {one_line(self.name)}"
-        yield 'start: handrail run "Explain this project"'
+            yield "set the key", f"export {self.key_env}=…"
+        yield "test the model", f"handrail models test {one_line(self.name)}"
+        yield "start", 'handrail run "Explain this project"'
 
 
 def ask_model(ask: Ask, say: Callable[[str], None]) -> ModelAnswers | None:
@@ -100,7 +100,10 @@ def _ask_variable(ask: Ask, say: Callable[[str], None], profile: ModelProfile) -
     """Return the environment variable of the key; never the key, which belongs in no file."""
     default = profile.key_env
     while True:
-        answer = ask(f"Variable with the key [{default or 'none'}]: ").strip() or default
+        answer = (
+            ask(f"Environment variable that holds the API key [{default or 'none'}]: ").strip()
+            or default
+        )
         if answer is None or answer.lower() == "none":
             return None
         if not _VARIABLE.fullmatch(answer):
