@@ -62,6 +62,22 @@ def test_a_call_that_was_requested_again_is_named_once(ids, unfinished):
     assert report(*calls).unfinished == unfinished
 
 
+@pytest.mark.parametrize(
+    ("calls", "unfinished"),
+    [
+        ([("c1", Status.INTERRUPTED), ("c1", Status.OK)], ()),
+        ([("c1", Status.UNKNOWN), ("c1", Status.FAILED)], ()),
+        ([("c1", Status.OK), ("c1", Status.INTERRUPTED)], ("c1",)),
+        ([("c1", Status.INTERRUPTED), ("c2", Status.OK)], ("c1",)),
+        ([("c1", Status.UNKNOWN), ("c1#e2.1", Status.OK)], ("c1",)),
+        ([("c1", Status.UNKNOWN), ("c1", Status.REFUSED)], ("c1",)),
+    ],
+    ids=["repeated", "failed", "the end counts", "another", "its recorded result", "refused"],
+)
+def test_a_call_that_ran_again_under_its_id_is_not_named(calls, unfinished):
+    assert report(*(result(*call) for call in calls)).unfinished == unfinished
+
+
 def test_a_refusal_has_its_code():
     problem = Problem("plan_mode", "not now")
 

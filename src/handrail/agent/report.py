@@ -73,6 +73,9 @@ class ReportBuilder:
             # A repeated request has the id of the call and a part of its own.
             original = result.call_id.partition("#")[0]
             self._unfinished[original if original in self._calls else result.call_id] = None
+        else:
+            # Only a call that changed nothing runs again under its own id.
+            self._unfinished.pop(result.call_id, None)
         if (remote := _mcp_tool(result.data)) is not None:
             self._mcp_tools[remote] = None
         if command is not None:
