@@ -55,6 +55,24 @@ async def test_every_call_leaves_exactly_one_pair_whatever_became_of_it(workspac
     assert ok.intent is None
 
 
+async def test_invalid_arguments_are_recorded_as_they_were_given(workspace, open_runtime):
+    token = "ghp_" + "a1B2" * 9
+    given = {"patern": "add", "path": "a.txt", "note": token}
+
+    async with open_runtime() as rt:
+        results = [
+            await rt.call("grep", given, id="misspelt"),
+            await rt.call("read_file", {"path": {"a": 1}}, id="type"),
+        ]
+        records = {one.call_id: one.requested["arguments"] for one in await rt.store.calls(limit=9)}
+
+    assert [one.problem.code for one in results] == ["invalid_arguments"] * 2
+    assert records["misspelt"].keys() == given.keys()
+    assert records["misspelt"]["patern"] == "add"
+    assert token not in str(records)
+    assert records["type"] == {"path": {"a": 1}}
+
+
 @pytest.mark.feature("E10")
 async def test_what_a_write_replaces_is_in_its_intent_before_it_happens(workspace, open_runtime):
     workspace.write("small.txt", "old small\n")

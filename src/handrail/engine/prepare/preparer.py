@@ -210,23 +210,20 @@ class Preparer:
     def _parse_and_validate(self, prepared: PreparedCall) -> None:
         given: Mapping[str, Any] = plain_arguments(prepared.call)
         raw = given
-        ignored: tuple[str, ...] = ()
-        try:
-            target = self._find(prepared)
-            prepared.entry, table = target.entry, target.table
-            spelled = table.spelled
-            if table.completes or not given.keys().isdisjoint(table.foreign):
-                given, unused, spelled = self._vocabulary.translate(target.view, given)
-                ignored = tuple(unused)
-        except ProblemRaised:
-            prepared.parsed = ParsedArguments(given)
-            raise
+        # Arguments that turn out to be invalid are recorded too.
+        parsed = prepared.parsed = ParsedArguments(given)
+        target = self._find(prepared)
+        prepared.entry, table = target.entry, target.table
+        spelled = table.spelled
+        if table.completes or not given.keys().isdisjoint(table.foreign):
+            given, unused, spelled = self._vocabulary.translate(target.view, given)
+            parsed.arguments, parsed.ignored = given, tuple(unused)
         words = None
         if spelled or self._vocabulary.dialect.name != CANONICAL.name:
             words = self._vocabulary.caller_words(target.view, target.shown, spelled, raw)
         token = None if words is None else current_words.set(words)
         try:
-            prepared.parsed = _validated(target, given, ignored, words)
+            prepared.parsed = _validated(target, given, parsed.ignored, words)
             if words is not None:
                 target.shown.check_limits(given, prepared.parsed.model)
             if target.entry.tool.traits.forwards_to is None:
