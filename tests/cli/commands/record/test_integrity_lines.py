@@ -36,6 +36,7 @@ def test_each_fact_has_a_line(capsys, values, says):
 
     assert says in shown
     assert "head abc" in shown
+    assert ("docs/operations.md" in shown) is ("broken" in values)
     if values:
         assert says not in without
         assert "verify --anchor" not in without

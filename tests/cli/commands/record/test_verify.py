@@ -68,6 +68,7 @@ def test_a_record_that_was_made_anew_does_not_hold_the_anchor(handrail, store):
     assert handrail("verify").code == 0
     assert done.code == 1
     assert done.out.startswith("BROKEN: the anchor")
+    assert "what to do: " in done.out
     assert "unbroken" not in done.out
 
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from handrail.core.ports.records import Integrity
 
 _HASH_DIGITS: Final = 64
+_ADVICE: Final = (
+    "what to do: keep a copy of the store, then restore a backup, or move the store away to start a "
+    'new one; see "Verifying" in docs/operations.md'
+)
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -46,6 +50,8 @@ def print_integrity(integrity: Integrity) -> None:
 
     for line in _verdict(integrity):
         output.print_text(line)
+    if integrity.broken or integrity.anchored is False:
+        output.print_text(_ADVICE)
     if integrity.purged_payloads:
         deleted = count_noun(integrity.purged_payloads, "payload")
         output.print_text(
