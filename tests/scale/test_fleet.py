@@ -79,7 +79,8 @@ class TimedExecutor:
 
 def plain(tenant, count, **more):
     return [
-        {"id": f"{tenant}-{n}", "workspace": ".", "prompt": "x", "tenant": tenant, **more}
+        {"id": f"{tenant}-{n}", "workspace": ".", "prompt": "x", "tenant": tenant, "model": "a:b"}
+        | more
         for n in range(count)
     ]
 
@@ -432,6 +433,56 @@ def test_a_torn_result_file_is_made_again(tmp_path):
     run(make_fleet(plain("a", 4), TimedExecutor(), tmp_path))
 
     assert results(tmp_path / "state")[1] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"workspace": "gone"}, "there is no directory "),
+        ({"workspace": {"directory": "gone", "in_place": True}}, "there is no directory "),
+        ({"workspace": {"tarball": "gone.tar"}}, "there is no archive "),
+        ({"model": "script:gone.jsonl"}, "there is no script "),
+        ({"model": "replay:gone.jsonl"}, "there is no replay "),
+        ({"model": None}, "no model is configured"),
+    ],
+    ids=str,
+)
+def test_a_task_that_cannot_start_is_refused_before_the_others_start(tmp_path, change, says):
+    last = {**plain("b", 1)[0], **change}
+    path = tmp_path / "tasks.jsonl"
+    lines = [*plain("a", 1), {key: value for key, value in last.items() if value is not None}]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    executor = TimedExecutor()
+
+    with pytest.raises(ProblemRaised) as raised:
+        run(make_fleet(path, executor, tmp_path))
+
+    assert raised.value.problem.code == "invalid_arguments"
+    assert raised.value.problem.message.startswith(f"{path}, line 2: {says}")
+    assert executor.orders == []
+
+
+def test_a_model_of_the_options_the_settings_or_the_type_of_agent_is_enough(tmp_path):
+    settings = tmp_path / "settings.toml"
+    settings.write_text('model = "a:b"\n')
+    given = [{"id": "t", "tenant": "a", "workspace": ".", "prompt": "x"}]
+    for number, options in enumerate([{"model": "a:b"}, {"config": str(settings)}]):
+        state = tmp_path / str(number)
+        state.mkdir()
+        assert run(make_fleet(given, TimedExecutor(), state, **options)).complete
+
+    typed = [{**given[0], "agent": "reviewer"}]
+    assert run(make_fleet(typed, TimedExecutor(), tmp_path)).complete
+
+
+def test_what_a_started_task_was_made_from_may_be_gone(tmp_path):
+    (tmp_path / "source").mkdir()
+    given = plain("a", 1, workspace=str(tmp_path / "source"))
+    with pytest.raises(ProblemRaised):
+        run(make_fleet(given, TimedExecutor(loses=[1], ready=False), tmp_path))
+    (tmp_path / "source").rmdir()
+
+    assert run(make_fleet(given, TimedExecutor(), tmp_path)).complete
 
 
 def test_relative_places_hold_from_another_directory(tmp_path, capsys, monkeypatch):

@@ -137,7 +137,7 @@ def test_what_is_not_a_json_object_is_refused(line, tmp_path):
     with pytest.raises(ProblemRaised) as raised:
         list(read_tasks(path))
 
-    assert raised.value.problem.message.startswith("line 2: ")
+    assert raised.value.problem.message.startswith(f"{path}, line 2")
 
 
 def test_limits_of_a_tenant_are_read():
@@ -152,3 +152,16 @@ def test_wrong_limits_are_refused(text):
         TenantLimits.parse(text)
 
     assert raised.value.problem.code == "invalid_arguments"
+
+
+@pytest.mark.parametrize(("line", "column"), [('{"id" 1}', 7), ('  {"id": "a" "b": 1}', 14)])
+def test_malformed_json_has_its_file_line_and_column(line, column, tmp_path):
+    path = tmp_path / "tasks.jsonl"
+    path.write_text(f"\n{line}\n")
+
+    with pytest.raises(ProblemRaised) as raised:
+        list(read_tasks(path))
+
+    where, _, reason = raised.value.problem.message.partition(": ")
+    assert where == f"{path}, line 2, column {column}"
+    assert "char" not in reason

@@ -24,6 +24,7 @@ from handrail.scale.executor import FleetExecutor, LocalExecutor, TaskEnded, Wor
 from handrail.scale.journal import FleetJournal, WaitingTask
 from handrail.scale.placement import WorkerPlacement
 from handrail.scale.report import FleetReport, read_report
+from handrail.scale.start_checks import StartCheck
 from handrail.scale.state import FleetState
 from handrail.scale.task_result import NOT_ENDED, blank_result
 from handrail.scale.task_runner import WorkerSettings
@@ -95,7 +96,7 @@ class Fleet:
 
     async def run(self, on_result: FleetListener | None = None) -> FleetReport:
         """Run until all tasks have ended or, after `drain`, until the running ones have. Raises
-        `invalid_arguments` for an invalid line, before anything is started, `unavailable` if
+        `invalid_arguments` for a line that cannot start, before anything is started, `unavailable` if
         another fleet uses the directory, `store_unavailable` if the journal or the store fails.
         """
         self._wake = asyncio.Event()
@@ -104,7 +105,8 @@ class Fleet:
             lock = ends.enter_context(self.state.locked())
             journal = FleetJournal(self.state.directory)
             ends.callback(journal.close)
-            journal.add_tasks(self._lines())
+            check = StartCheck(self._options.model, self._options.config, self.state.directory)
+            journal.add_tasks(self._lines(), check.check)
             journal.restart(this_process(), time.time_ns())
             counts = journal.counts()
             if not counts.total:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -94,9 +94,11 @@ class FleetJournal:
         """Close the file."""
         self._db.close()
 
-    def add_tasks(self, lines: Iterable[TaskLine]) -> int:
+    def add_tasks(
+        self, lines: Iterable[TaskLine], check: Callable[[TaskLine], None] | None = None
+    ) -> int:
         """Add the new tasks, all or none; return their number. A task that was never started
-        changes with its line and is removed with it. Raises `duplicate_id`, `conflict` if another
+        changes with its line and is removed with it; `check` raises if it cannot start. Raises `duplicate_id`, `conflict` if another
         one differs from its line or, before its end, has none, and the problem of an invalid line.
         """
         lines_by_id: dict[str, int] = {}
@@ -107,17 +109,19 @@ class FleetJournal:
                 task = line.task
                 if task.id in lines_by_id:
                     raise messages.DUPLICATE_TASK.error(
-                        line=line.number, id=task.id, first=lines_by_id[task.id]
+                        where=line.where, id=task.id, first=lines_by_id[task.id]
                     )
                 lines_by_id[task.id] = line.number
                 digest, started = db.execute(query, (task.id,)).fetchone() or (None, None)
                 if started is None:
+                    if check is not None:
+                        check(line)
                     added += digest is None
                     values = (task.id, line.number, line.digest, task.tenant, task.workspace_key)
                     db.execute(_PUT_TASK, (*values, line.text))
                 elif digest != line.digest:
                     raise messages.TASK_CHANGED.error(
-                        line=line.number, id=task.id, state=self._state
+                        where=line.where, id=task.id, state=self._state
                     )
             self._remove_others(db, lines_by_id)
         return added

@@ -13,8 +13,13 @@ TASKS_UNREADABLE: Final = ProblemTemplate(
 )
 INVALID_TASK: Final = ProblemTemplate(
     "invalid_arguments",
-    "line {line}: {reason}",
+    "{where}: {reason}",
     hint="nothing was started; correct the line and run again",
+)
+TASK_WITHOUT_MODEL: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{where}: no model is configured",
+    hint="nothing was started; name one with --model or the key 'model', or in the settings: `handrail config init` asks for it",
 )
 NO_TASKS: Final = ProblemTemplate(
     "invalid_arguments",
@@ -23,12 +28,12 @@ NO_TASKS: Final = ProblemTemplate(
 )
 DUPLICATE_TASK: Final = ProblemTemplate(
     "duplicate_id",
-    "line {line}: the id {id!r} is already used in line {first}",
+    "{where}: the id {id!r} is already used in line {first}",
     hint="give each task its own id",
 )
 TASK_CHANGED: Final = ProblemTemplate(
     "conflict",
-    "line {line}: the task {id!r} differs from the one that was started in {state!r}",
+    "{where}: the task {id!r} differs from the one that was started in {state!r}",
     hint="give it a new id, or name another state directory with --state",
 )
 TASK_WITHOUT_LINE: Final = ProblemTemplate(

@@ -70,11 +70,17 @@ class FleetTask:
 
 
 class TaskLine(NamedTuple):
-    """A valid line: its number, its task, and the text under which it is stored."""
+    """A valid line: its number, its task, the text under which it is stored, and its file."""
 
     number: int
     task: FleetTask
     text: str
+    file: str = ""
+
+    @property
+    def where(self) -> str:
+        """The line, for a message."""
+        return _describe_place(self.file, self.number)
 
     @property
     def digest(self) -> str:
@@ -88,7 +94,7 @@ def read_tasks(path: Path) -> Iterator[TaskLine]:
     """
     try:
         with path.open("rb") as file:
-            yield from _read_lines(file, path.resolve().parent)
+            yield from _read_lines(file, str(path), path.resolve().parent)
     except OSError as error:
         reason = error.strerror or error
         raise messages.TASKS_UNREADABLE.error(path=str(path), reason=reason) from error
@@ -100,36 +106,42 @@ def task_lines(given: Iterable[Mapping[str, Any]], base: Path) -> Iterator[TaskL
         try:
             text = json.dumps(dict(value))
         except (TypeError, ValueError) as error:
-            raise _line_problem(number, f"it is not a mapping of JSON values: {error}") from error
+            reason = f"it is not a mapping of JSON values: {error}"
+            raise _line_problem(_describe_place("", number), reason) from error
         yield parse_task(text, number, base)
 
 
-def parse_task(text: str, number: int, base: Path) -> TaskLine:
-    """Return the task of one line; raises `invalid_arguments`."""
+def parse_task(text: str, number: int, base: Path, file: str = "") -> TaskLine:
+    """Return the task of one line of a file; raises `invalid_arguments`."""
+    where = _describe_place(file, number)
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
         task = _read_task(value, number, base)
     except ProblemRaised as raised:
-        raise _line_problem(number, raised.problem.message) from raised
+        raise _line_problem(where, raised.problem.message) from raised
+    except json.JSONDecodeError as error:
+        raise _line_problem(f"{where}, column {error.pos + 1}", error.msg) from error
     except (ValueError, TypeError, RuntimeError) as error:
         # RuntimeError: values that are nested too deep, links in a circle, an unknown home.
-        raise _line_problem(number, str(error)) from error
-    return TaskLine(number, task, json.dumps(value, sort_keys=True))
+        raise _line_problem(where, str(error)) from error
+    return TaskLine(number, task, json.dumps(value, sort_keys=True), file)
 
 
-def _read_lines(file: Any, base: Path) -> Iterator[TaskLine]:
+def _read_lines(file: Any, name: str, base: Path) -> Iterator[TaskLine]:
     for number in range(1, 1 << 62):
         line = file.readline(_MAX_LINE + 1)
         if not line:
             return
+        where = _describe_place(name, number)
         if len(line) > _MAX_LINE:
-            raise _line_problem(number, f"it is longer than {_MAX_LINE:,} bytes")
+            raise _line_problem(where, f"it is longer than {_MAX_LINE:,} bytes")
         try:
-            text = line.decode("utf-8").strip().removeprefix("\ufeff")
+            text = line.decode("utf-8").rstrip().removeprefix("\ufeff")
         except UnicodeDecodeError as error:
-            raise _line_problem(number, "it is not UTF-8") from error
+            raise _line_problem(where, "it is not UTF-8") from error
         if text:
-            yield parse_task(text, number, base)
+            # Spaces before the object count as columns.
+            yield parse_task(text, number, base, name)
 
 
 def _read_task(value: Any, number: int, base: Path) -> FleetTask:
@@ -276,5 +288,9 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _line_problem(number: int, reason: str) -> ProblemRaised:
-    return messages.INVALID_TASK.error(line=number, reason=reason)
+def _describe_place(file: str, number: int) -> str:
+    return f"{file}, line {number}" if file else f"line {number}"
+
+
+def _line_problem(where: str, reason: str) -> ProblemRaised:
+    return messages.INVALID_TASK.error(where=where, reason=reason)
