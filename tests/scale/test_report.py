@@ -45,6 +45,13 @@ def test_the_rest_is_estimated_only_while_a_fleet_runs():
     assert FleetReport("x", counts, 4.0, "pid").seconds_left == 8.0
     assert FleetReport("x", counts, 4.0).seconds_left is None
     assert FleetReport("x", counted(waiting=7), 4.0, "pid").seconds_left is None
+    few = counted(waiting=7, running=1, ended=4, recent=(0, 4, 2 * S))
+    assert FleetReport("x", few, 4.0, "pid").seconds_left is None
+    together = counted(waiting=7, running=6, ended=5, recent=(0, 5, 2 * S))
+    assert FleetReport("x", together, 4.0, "pid").seconds_left is None
+    almost = FleetReport("x", counted(running=1, ended=9, recent=(0, 9, 2 * S)), 4.0, "pid")
+    assert almost.seconds_left == 0.5
+    assert "left" not in progress_text(almost)
 
 
 @pytest.mark.usefixtures("at_four")
@@ -74,22 +81,37 @@ def test_the_json_form():
     ("counts", "running_in", "parts"),
     [
         (counted(ended=1_200), None, ["1,200 of 1,200 tasks ended", "0 passed"]),
-        (counted(2, 1, 5, passed=4), "p", ["5 of 8 tasks ended", "4 passed", "1 running"]),
+        (
+            counted(2, 1, 5, passed=4),
+            "p",
+            ["5 of 8 tasks ended", "4 passed", "1 running", "2 waiting"],
+        ),
         (
             counted(2, 1, 5, passed=4),
             None,
-            ["5 of 8 tasks ended", "4 passed", "1 interrupted; run again to continue"],
+            [
+                "5 of 8 tasks ended",
+                "4 passed",
+                "1 interrupted; run again to continue",
+                "2 waiting",
+            ],
         ),
         (
             counted(waiting=3, ended=5, recent=(0, 5, 2 * S)),
             None,
-            ["5 of 8 tasks ended", "0 passed"],
+            ["5 of 8 tasks ended", "0 passed", "3 waiting"],
         ),
         *(
             (
                 counted(waiting=left, ended=5, recent=(0, 5, 2 * S)),
                 "p",
-                [f"5 of {left + 5:,} tasks ended", "0 passed", "1.0 tasks/s", f"about {told} left"],
+                [
+                    f"5 of {left + 5:,} tasks ended",
+                    "0 passed",
+                    f"{left:,} waiting",
+                    "1.0 tasks/s",
+                    f"about {told} left",
+                ],
             )
             for left, told in [
                 (59, "59 s"),
@@ -111,14 +133,14 @@ def test_the_lines_for_a_terminal():
     first, *lines = FleetReport("x", counts, 2.04).lines()
     assert first == progress_text(FleetReport("x", counts, 2.04))
     assert [line.split() for line in lines[:2]] == [["done", "1,000"], ["failed", "1"]]
-    assert lines[2:] == ["1,234 tokens; 2.0 s"]
+    assert lines[2:] == ["1,234 tokens in all; last run 2.0 s"]
 
     two = {**one, "b": {"waiting": 1, "running": 2, "ended": 3, "passed": 2}}
     *_, title, a, b, last = FleetReport("x", counts._replace(by_tenant=two, usd=0.5), 2).lines()
     assert title == "tenants:"
     assert a.split() == ["a", "2", "of", "2", "ended,", "0", "passed"]
     assert b.split() == ["b", "3", "of", "6", "ended,", "2", "passed"]
-    assert last == "1,234 tokens, 0.50 USD; 2.0 s"
+    assert last == "1,234 tokens and 0.50 USD in all; last run 2.0 s"
 
 
 @pytest.mark.usefixtures("at_four")

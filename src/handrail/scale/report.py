@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handrail.scale.journal import FleetCounts, FleetJournal
 from handrail.scale.state import FleetState
+
+# The time that is left is not estimated from fewer tasks than these.
+_FEW_TASKS: Final = 5
 
 
 class FleetReport(NamedTuple):
@@ -30,10 +33,14 @@ class FleetReport(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """The estimated time until all tasks have ended; None if nothing runs or none has ended."""
-        rate = self.rate
-        unfinished = self.counts.waiting + self.counts.running
-        return unfinished / rate if rate and self.running_in else None
+        """The estimated time until all tasks have ended; None if nothing runs, or too few have
+        ended in this run for an estimate.
+        """
+        counts, rate = self.counts, self.rate
+        # The first tasks end together, so they have no rate.
+        known = counts.recent is not None and counts.recent[1] >= max(_FEW_TASKS, counts.running)
+        unfinished = counts.waiting + counts.running
+        return unfinished / rate if known and rate and self.running_in else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -60,8 +67,8 @@ class FleetReport(NamedTuple):
             "seconds_left": None if seconds_left is None else round(seconds_left, 1),
         }
 
-    def lines(self) -> Iterator[str]:
-        """Yield the report for a terminal."""
+    def lines(self, run: str = "last run") -> Iterator[str]:
+        """Yield the report for a terminal. `run` names the run whose time it has."""
         counts = self.counts
         yield progress_text(self)
         for status, number in sorted(counts.by_status.items()):
@@ -74,8 +81,9 @@ class FleetReport(NamedTuple):
                     tenant_counts["ended"] + tenant_counts["running"] + tenant_counts["waiting"],
                 )
                 yield f"  {name:<12} {ended:>8,} of {total:,} ended, {tenant_counts['passed']:,} passed"
-        money = f", {counts.usd:.2f} USD" if counts.usd else ""
-        yield f"{counts.tokens:,} tokens{money}; {self.seconds:.1f} s"
+        money = f" and {counts.usd:.2f} USD" if counts.usd else ""
+        run = run if self.running_in is None else "this run"
+        yield f"{counts.tokens:,} tokens{money} in all; {run} {self.seconds:.1f} s"
 
 
 def task_rate(counts: FleetCounts, now_ns: int) -> float:
@@ -96,10 +104,12 @@ def progress_text(report: FleetReport) -> str:
         parts.append(f"{counts.running:,} running")
     elif counts.running:
         parts.append(f"{counts.running:,} interrupted; run again to continue")
+    if counts.waiting:
+        parts.append(f"{counts.waiting:,} waiting")
     # The rate of a run that has ended is that of its last tasks only.
     if report.rate and report.running_in is not None:
         parts.append(f"{report.rate:.1f} tasks/s")
-    if report.seconds_left is not None:
+    if report.seconds_left is not None and report.seconds_left >= 1:
         parts.append(f"about {_duration(report.seconds_left)} left")
     return " · ".join(parts)
 

@@ -1,5 +1,6 @@
 """`handrail fleet`: what its options mean, and what it prints about a fleet."""
 
+import asyncio
 import json
 import os
 import signal
@@ -168,6 +169,35 @@ def test_tasks_that_limits_hold_back_have_a_hint(run):
     assert "--tenant" in done.out
 
 
+def test_a_stopped_fleet_says_how_to_continue(run, monkeypatch):
+    async def stop(self, on_result):
+        self.draining = True
+        return self.ended
+
+    monkeypatch.setattr(Fleet, "run", stop)
+    done, _ = run(ended=report(waiting=1))
+
+    assert done.code == ExitCode.ABORTED
+    assert done.out.endswith("stopped; run again to continue\n")
+
+
+@pytest.mark.parametrize("has_state", [True, False])
+def test_a_fleet_whose_tasks_were_ended_prints_its_counts(run, journal, monkeypatch, has_state):
+    async def never(self, on_result):
+        asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
+        asyncio.get_running_loop().call_later(0.1, os.kill, os.getpid(), signal.SIGINT)
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(Fleet, "run", never)
+    monkeypatch.setattr(Fleet, "drain", lambda self: setattr(self, "draining", True), raising=False)
+    done, _ = run("--state", journal if has_state else "none")
+
+    assert done.code == ExitCode.ABORTED
+    assert "Ctrl-C again or `handrail fleet stop --now t.jsonl --state " in done.err
+    assert ("stopped: 3 of 4 tasks ended · 1 passed" in done.err) is has_state
+    assert has_state or "stopped; run again to continue" in done.err
+
+
 def test_tasks_that_did_not_pass_have_a_hint(run):
     done, _ = run(ended=report(passed=0))
 
@@ -248,6 +278,34 @@ def test_the_report_fits_a_narrow_screen_but_a_command_is_in_one_piece(
     state = "a long directory of the state"
     done, _ = run("--state", state, ended=report(passed=0))
     assert f"    handrail fleet report t.jsonl --state {state!r}" in done.out.splitlines()
+
+
+def test_the_report_has_a_command_for_the_record_of_each_of_these_tasks(
+    handrail, journal, workspace
+):
+    (workspace / "store 1.db").touch()
+    url = "postgresql://me@db.example/h"
+    made = [
+        ({"record": str(workspace / "store 1.db"), "unknown_calls": ["c3"]}, "'{}' show c3"),
+        ({"record": str(workspace / "store 1.db"), "unknown_calls": []}, "'{}' log"),
+        ({"record": str(workspace / "store 1.db"), "unknown_calls": ["a", "b"]}, "'{}' log"),
+        ({"record": "gone.db", "unknown_calls": []}, None),
+        ({"unknown_calls": []}, None),
+        ({"record": url, "session": "s1", "unknown_calls": []}, f"{url} --session s1 log"),
+    ]
+    for result, expected in made:
+        words = None if expected is None else expected.format(workspace / "store 1.db")
+        command_line = "" if words is None else f"handrail --store {words}"
+        assert command._record_command(result) == command_line
+
+    with closing(FleetJournal(journal)) as opened:
+        (waiting,) = opened.waiting("default", 0, 9)
+        usage = {"input_tokens": 1, "output_tokens": 1, "usd": 0}
+        more = {"status": "failed", "passed": False, "problem": {"message": "x"}, "checks": []}
+        store = {"record": str(workspace / "store 1.db"), "unknown_calls": ["c9"]}
+        opened.end(waiting.number, {**more, **store, "id": "t4", "usage": usage}, 3)
+    shown = handrail("fleet", "report", "t.jsonl").out
+    assert f"unknown call: c9\n    handrail --store '{workspace}/store 1.db' show c9\n" in shown
 
 
 def test_the_state_may_be_named_and_is_shown_as_json_or_a_page(handrail, journal, workspace):

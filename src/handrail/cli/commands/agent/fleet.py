@@ -90,14 +90,14 @@ async def _run(options: Namespace) -> ExitCode:
             output.print_json(result)
             sys.stdout.flush()
 
-    report = await _run_with_progress(fleet, on_result, quiet=options.json)
+    report = await _run_with_progress(fleet, on_result, _shown_state(options), quiet=options.json)
     if report is None:
-        output.warn("stopped; run again to go on")
+        output.warn(_stopped_text(fleet.state))
         return ExitCode.ABORTED
     if options.json:
         output.print_json(report.to_dict())
     else:
-        for line in report.lines():
+        for line in report.lines("this run"):
             output.print_text(line)
         output.print_line(f"results: {fleet.state.results}")
         if report.counts.passed < report.counts.ended:
@@ -105,6 +105,8 @@ async def _run(options: Namespace) -> ExitCode:
             output.print_command("why tasks did not pass", command)
         if _exit_code(report, fleet) is ExitCode.BUDGET:
             output.print_text("the limits of tenants hold the other tasks back (--tenant)")
+        if _exit_code(report, fleet) is ExitCode.ABORTED:
+            output.print_text("stopped; run again to continue")
     return _exit_code(report, fleet)
 
 
@@ -116,7 +118,21 @@ def _executor(options: Namespace) -> FleetExecutor:
     return kind(options.processes, options.agents or DEFAULT_AGENTS)
 
 
-async def _run_with_progress(fleet: Fleet, on_result: Any, *, quiet: bool) -> FleetReport | None:
+def _stopped_text(state: FleetState) -> str:
+    """Return the counts of a fleet whose running tasks were ended."""
+    from handrail.core.problems import ProblemRaised
+    from handrail.scale.report import progress_text
+
+    try:
+        return f"stopped: {progress_text(_read(state))}"
+    except ProblemRaised:
+        # The journal had not been written.
+        return "stopped; run again to continue"
+
+
+async def _run_with_progress(
+    fleet: Fleet, on_result: Any, name: str, *, quiet: bool
+) -> FleetReport | None:
     """Run a fleet with signal handling and progress; None if a second signal stopped it."""
     import asyncio
 
@@ -129,7 +145,8 @@ async def _run_with_progress(fleet: Fleet, on_result: Any, *, quiet: bool) -> Fl
         if fleet.draining:
             work.cancel()
         else:
-            output.warn("waiting for running tasks; stop again to end them")
+            both = f"Ctrl-C again or `handrail fleet stop --now {name}`"
+            output.warn(f"waiting for running tasks; to end them: {both}")
             fleet.drain()
 
     try:
@@ -259,13 +276,18 @@ def _show(options: Namespace, state: FleetState) -> int:
         for line in report.lines():
             output.print_text(line)
         if options.what == "report":
-            for line in _noted_lines(state):
+            for line, command in _noted_lines(state):
                 output.print_folded(line)
+                if command:
+                    # On one line, so that it can be copied.
+                    output.print_line(f"    {command}")
     return 0
 
 
-def _noted_lines(state: FleetState) -> list[str]:
-    """Return the tasks that did not pass, with their problems, and those with interrupted calls."""
+def _noted_lines(state: FleetState) -> list[tuple[str, str]]:
+    """Return the tasks that did not pass, with their problems, and those with interrupted calls;
+    each with the command that shows its record.
+    """
     from contextlib import closing
 
     from handrail.cli.render.screen import one_line
@@ -277,16 +299,32 @@ def _noted_lines(state: FleetState) -> list[str]:
             unknown = "".join(f"; unknown call: {call}" for call in result["unknown_calls"])
             if not result["passed"]:
                 line = f"{result['id']}: {result['status']}; {_reason(result)}{unknown}"
-                failed.append(one_line(line))
+                failed.append((f"  {one_line(line)}", _record_command(result)))
             elif unknown:
-                passed.append(one_line(f"{result['id']}{unknown}"))
+                line = one_line(f"{result['id']}{unknown}")
+                passed.append((f"  {line}", _record_command(result)))
     headings = {"not passed:": failed, "passed, but calls were interrupted:": passed}
     return [
-        line
-        for heading, lines in headings.items()
-        if lines
-        for line in (heading, *(f"  {one}" for one in lines))
+        line for heading, lines in headings.items() if lines for line in ((heading, ""), *lines)
     ]
+
+
+def _record_command(result: Mapping[str, Any]) -> str:
+    """Return the command that shows the interrupted call of a task, or all of its calls; "" if its
+    record was not kept.
+    """
+    from shlex import join
+
+    from handrail.cli.render.screen import one_line
+    from handrail.core.names.store_location import is_store_url
+
+    store, session, calls = result.get("record"), result.get("session"), result["unknown_calls"]
+    if not store or not (is_store_url(store) or Path(store).is_file()):
+        return ""
+    # All tasks share a store on a server.
+    only = ["--session", str(session)] if is_store_url(store) else []
+    words: list[str] = ["show", *calls] if len(calls) == 1 else ["log"]
+    return one_line(join(["handrail", "--store", store, *only, *words]))
 
 
 def _reason(result: Mapping[str, Any]) -> str:
