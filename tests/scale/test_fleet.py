@@ -475,6 +475,21 @@ def test_a_model_of_the_options_the_settings_or_the_type_of_agent_is_enough(tmp_
     assert run(make_fleet(typed, TimedExecutor(), tmp_path)).complete
 
 
+async def test_a_run_that_was_cancelled_has_its_time(tmp_path):
+    class Slow(TimedExecutor):
+        async def next_event(self):
+            await asyncio.sleep(LIMIT_S)
+
+    work = asyncio.create_task(make_fleet(plain("a", 1), Slow(), tmp_path).run())
+    await asyncio.sleep(0.3)
+    work.cancel()
+    await asyncio.wait([work])
+
+    with closing(FleetJournal(tmp_path / "state", read_only=True)) as journal:
+        seconds = [int(journal.read_meta(key)) / 1e9 for key in ("begun_ns", "ended_ns")]
+    assert seconds[1] > seconds[0] + 0.1
+
+
 def test_what_a_started_task_was_made_from_may_be_gone(tmp_path):
     (tmp_path / "source").mkdir()
     given = plain("a", 1, workspace=str(tmp_path / "source"))

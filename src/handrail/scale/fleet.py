@@ -8,7 +8,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -108,6 +108,7 @@ class Fleet:
             check = StartCheck(self._options.model, self._options.config, self.state.directory)
             journal.add_tasks(self._lines(), check.check)
             journal.restart(this_process(), time.time_ns())
+            ends.callback(_note_end, journal)
             counts = journal.counts()
             if not counts.total:
                 raise messages.NO_TASKS.error(path=str(self._tasks))
@@ -191,6 +192,12 @@ class Fleet:
 def state_directory(tasks: Path) -> Path:
     """Return the default state directory of a fleet: next to its file of tasks."""
     return tasks.with_name(f"{tasks.name}.fleet")
+
+
+def _note_end(journal: FleetJournal) -> None:
+    """Record when a run ended that was cancelled or failed; its own problem is the one to report."""
+    with suppress(ProblemRaised):
+        journal.write_meta("ended_ns", str(time.time_ns()))
 
 
 class FleetRun:
