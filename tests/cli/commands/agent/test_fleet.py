@@ -193,7 +193,7 @@ def test_a_fleet_whose_tasks_were_ended_prints_its_counts(run, journal, monkeypa
     done, _ = run("--state", journal if has_state else "none")
 
     assert done.code == ExitCode.ABORTED
-    assert "Ctrl-C again or `handrail fleet stop --now t.jsonl --state " in done.err
+    assert "fleet stop --now t.jsonl --state " in done.err
     assert ("stopped: 3 of 4 tasks ended · 1 passed" in done.err) is has_state
     assert has_state or "stopped; run again to continue" in done.err
 
