@@ -270,6 +270,11 @@ class _WordReading:
             elif isinstance(piece.part, Variable | Substitution):
                 part = replace(piece.part, quoted=variable.quoted)
                 made.append(piece._replace(part=part, splits=not variable.quoted))
+            elif (
+                isinstance(piece.part, Opaque) and piece.part.is_placeholder and not variable.quoted
+            ):
+                # The path that a search fills in may have blanks in it.
+                made.append(WordPiece(Opaque(value.word.source), None))
             else:
                 made.append(piece)
         if not made and variable.quoted:

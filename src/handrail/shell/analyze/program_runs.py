@@ -23,7 +23,7 @@ from handrail.shell.parse.syntax import (
     Text,
     Word,
 )
-from handrail.shell.parse.words import approximate_text
+from handrail.shell.parse.words import approximate_text, may_split
 
 _INPUTS: Final = frozenset({"<", "<<", "<<-", "<<<", "<>", "<&"})
 _FORMAT: Final = re.compile(r"(?:[^%\\]|%s|%%|\\n)*")
@@ -129,7 +129,12 @@ class ProgramRunner:
             # They read what the awk program prints.
             inside = replace(inside, piped_from=(), stdin=UNKNOWN, arguments=None)
         elif not (run.inside or as_words):
-            known = run.kind == "text" and name in shells.SHELLS
+            # If `$0` becomes several words, the others have other numbers.
+            known = (
+                run.kind == "text"
+                and name in shells.SHELLS
+                and not any(map(may_split, run.arguments[:1]))
+            )
             inside = replace(inside, arguments=run.arguments[1:] if known else None)
         end = self._started(run, one, inside, walk_state.UNKNOWN if run.moves else at)
         return end if run.inside and not run.moves else walk_state.unchanged(at)

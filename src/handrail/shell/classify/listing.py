@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from typing import Final
 
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
@@ -65,6 +65,8 @@ _STARTS: Final = frozenset((".", "./", "*", "./*"))
 _HIDDEN: Final = re.compile(
     r"-[a-zA-Z1]*[aAfHu.][a-zA-Z1.]*|--(?:all|almost-all|hidden|unrestricted)"
 )
+_FD_HIDDEN: Final = re.compile(r"-[a-zA-Z]*[Hu][a-zA-Z]*|--(?:hidden|unrestricted)")
+_ANY_NAME: Final = frozenset(("*", "?*", "./*"))
 _ANYTHING: Final = frozenset(("", ".", "^", "$", ".*"))
 _FILES: Final = frozenset({"read", "tree", "write", "output"})
 _TREES: Final = frozenset({"-r", "-R", "--recursive", "--dereference-recursive", "--files"})
@@ -123,7 +125,8 @@ def is_narrowed(one: Invocation) -> bool:
     """Whether find leaves out most of the files; one that only excludes some (`! -name x`) does not."""
     words = [word.value or "" for word in one.words]
     return any(
-        word in NARROWING and before not in ("!", "-not") for before, word in pairwise(("", *words))
+        word in NARROWING and before not in ("!", "-not") and after not in _ANY_NAME
+        for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False)
     )
 
 
@@ -137,12 +140,22 @@ def finds_hidden_files(one: Invocation) -> bool:
     found = {
         **dict.fromkeys(("find", "gfind"), not is_narrowed(one)),
         "ls": hidden,
-        **dict.fromkeys(("fd", "fdfind"), hidden and anything),
+        # Its pattern may match anywhere in a name.
+        **dict.fromkeys(("fd", "fdfind"), any(map(_FD_HIDDEN.fullmatch, given))),
         "rg": hidden and ("--files" in given or anything),
         **dict.fromkeys(("grep", "egrep", "fgrep"), bool(operands) and anything),
         "git": operands[:1] == ["ls-files"] and not {"-o", "--others"}.isdisjoint(given),
     }
     return found.get(one.program or "", False)
+
+
+def sought_names(one: Invocation, text: str) -> Sequence[str]:
+    """The names, as patterns, that a search may mean by an argument."""
+    if one.program not in ("fd", "fdfind"):
+        return (text,)
+    # It may be an ending (`-e pem`), or a pattern for any part of a name.
+    plain = re.sub(r"^\.\*|[\\^$]", "", text)
+    return (text, f"*.{plain}", f"*{plain}" if plain.startswith(".") else plain)
 
 
 def substitution_lists_paths(part: Substitution, find: Lookup) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from handrail.shell.classify.arguments import Argument
@@ -169,7 +170,10 @@ class _OptionParser:
         if not equals or option is None:
             return False
         self.given.add(name)
-        self.values.append(ParsedArgument(option.roles[0], argument.tail(len(name) + 1)))
+        value = argument.tail(len(name) + 1)
+        # The shell expands a tilde behind the `=` of what looks like an assignment.
+        value = replace(value, tilde=(value.text or value.prefix).startswith("~"))
+        self.values.append(ParsedArgument(option.roles[0], value))
         return True
 
     def _ends_here(self) -> bool:

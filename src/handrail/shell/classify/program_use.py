@@ -78,7 +78,8 @@ def find_use(program: ProgramSpec, given: Sequence[Argument], one: Invocation) -
 # They print what is in the files that they are given, without looking for anything.
 _PRINTERS: Final = word_set("""
     cat tac head tail nl less more bat batcat sed awk gawk mawk strings xxd od hexdump base64 base32
-    cut paste sort uniq column fold fmt expand unexpand rev zcat jq yq diff pr tee
+    cut paste sort uniq column fold fmt expand unexpand rev zcat jq yq diff pr tee hexyl gron choose
+    xq difft comm join mapfile readarray read exec xargs dd tr envsubst
 """)
 
 
@@ -89,15 +90,17 @@ def secret_search(flat: FlatCommand) -> Callable[[str], bool]:
     too, for those that print what they get.
     """
     names = (
-        word.value
+        name
         for one in flat.invocations
         if one.program in _SEARCHES
         for word in one.words[1:]
         if word.value and not word.value.startswith("-")
+        for name in listing.sought_names(one, word.value)
     )
     named = any(is_sensitive(name, glob=True) for name in names)
     lists_all = any(map(listing.finds_hidden_files, flat.invocations))
-    return lambda program: named or (lists_all and program in _PRINTERS)
+    # Without a program the shell itself gives what is in a file to something: `$(<"$1")`, a loop.
+    return lambda program: named or (lists_all and (not program or program in _PRINTERS))
 
 
 def reads_files(program: ProgramSpec) -> bool:

@@ -74,6 +74,12 @@ def classify_read(argument: Argument, context: ArgumentContext, *, tree: bool = 
     context.collector.add_reads(_trees(place.paths) if tree else place.paths)
 
 
+def _path_list(argument: Argument, context: ArgumentContext) -> None:
+    """Directories and archives with colons between them."""
+    for path in [None] if argument.text is None else argument.text.split(":"):
+        classify_read(replace(argument, text=path), context, tree=True)
+
+
 def _names(argument: Argument, context: ArgumentContext) -> None:
     """A pattern for the names of files that a search reads; one with `!` leaves files out."""
     classify_text(argument, context)
@@ -350,6 +356,7 @@ _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
     "read": classify_read,
     "names": _names,
     **dict.fromkeys(("tree", "start"), partial(classify_read, tree=True)),
+    "trees": _path_list,
     "list": classify_listed,
     "write": classify_write,
     "output": _output,

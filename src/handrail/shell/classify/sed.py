@@ -7,7 +7,7 @@ files, `r` and `R` read them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 _ADDRESS: Final = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
@@ -71,8 +71,19 @@ def may_loop_forever(script: str) -> bool:
     return any(
         step.letter in "bT"
         and labels.get(step.label or "\0", at) < at
-        and not any(_leaves(one, step) for one in steps[labels[step.label] : at])
+        and not any(
+            _leaves(one, step) and not _skipped(steps, labels, start, labels[step.label])
+            for start, one in enumerate(steps[:at])
+            if start >= labels[step.label]
+        )
         for at, step in enumerate(steps)
+    )
+
+
+def _skipped(steps: Sequence[_Step], labels: Mapping[str, int], at: int, start: int) -> bool:
+    """Whether a jump behind `start` leads past a command. One to the end reads the next line."""
+    return any(
+        step.letter in "btT" and labels.get(step.label or "\0", -1) > at for step in steps[start:at]
     )
 
 

@@ -35,6 +35,10 @@ _CONTINUED_COMMENT: Final = re.compile(r"#[^\n]*\\\n")
 _TORN: Final = re.compile(r"[$(<>]\\\n")
 # With them a name may mean another variable.
 _UNDOING: Final = frozenset({"unset", "eval", "source", ".", "local", "trap"})
+# Arrays with numbers for subscripts that bash itself keeps: no declaration changes that.
+_OWN_ARRAYS: Final = re.compile(
+    r"BASH_\w+|DIRSTACK|FUNCNAME|GROUPS|PIPESTATUS|COPROC|MAPFILE|COMPREPLY|COMP_WORDS"
+)
 # `eval` drops a last backslash that `bash -c` keeps.
 _OPEN_END: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
@@ -78,7 +82,11 @@ def _associative_arrays(script: Script) -> frozenset[str]:
             break
         values = [word.value for word in command.words]
         if command.declares in ("declare", "typeset") and values[1:2] == ["-A"]:
-            found.update(one.name for one in command.assignments if one.value is None)
+            found.update(
+                one.name
+                for one in command.assignments
+                if one.value is None and not _OWN_ARRAYS.fullmatch(one.name)
+            )
         elif values[:1] != ["set"]:
             break
     words = (word.value for one in all_simple_commands(script) for word in one.words)

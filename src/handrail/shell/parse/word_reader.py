@@ -268,7 +268,9 @@ class WordReader:
             index = self.subscript(node.get("Index"), "" if twice else name)
             inner = (*index, *self._slice(node), *self._replaced(node))
             inner += self._operator(node, name)
-        lists_keys = bool(index) and index[0].value in ("@", "*")
+        # With more behind the brackets it is not the keys: the value names what is expanded.
+        more = any(node.get(field) for field in ("Exp", "Slice", "Repl"))
+        lists_keys = bool(index) and index[0].value in ("@", "*") and not more
         if node.get("Excl") and not (node.get("Names") or lists_keys):
             self.evaluates.add(name)
         extra = ("Excl", "Length", "Index", "Slice", "Repl", "Names", "Exp")
