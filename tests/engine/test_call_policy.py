@@ -125,7 +125,7 @@ def agent_policy(limits, *, dry_run=False):
         safe_read_verdict=None,
     )
     services = PolicyServices(clearance, SimpleNamespace(any=False), limits, None)
-    return AgentPolicy(services, None, None, None, CallQuotas(limits), dry_run)
+    return AgentPolicy(services, None, None, None, CallQuotas(limits, Grants()), dry_run)
 
 
 def agent_call():
@@ -137,9 +137,8 @@ def agent_call():
         entry=None,
     )
     clearance = SimpleNamespace(verdict=None, hook_approval=None, objections=(), binding="bound")
-    return SimpleNamespace(
-        prepared=prepared, clearance=clearance, context=SimpleNamespace(confirmed=None)
-    )
+    context = SimpleNamespace(confirmed=None)
+    return SimpleNamespace(prepared=prepared, clearance=clearance, context=context, key="key")
 
 
 class TestAgentPolicy:
