@@ -141,7 +141,9 @@ def finds_hidden_files(one: Invocation) -> bool:
         **dict.fromkeys(("find", "gfind"), not is_narrowed(one)),
         "ls": hidden,
         # Its pattern may match anywhere in a name.
-        **dict.fromkeys(("fd", "fdfind"), any(map(_FD_HIDDEN.fullmatch, given))),
+        **dict.fromkeys(
+            ("fd", "fdfind"), (hidden and anything) or any(map(_FD_HIDDEN.fullmatch, given))
+        ),
         "rg": hidden and ("--files" in given or anything),
         **dict.fromkeys(("grep", "egrep", "fgrep"), bool(operands) and anything),
         "git": operands[:1] == ["ls-files"] and not {"-o", "--others"}.isdisjoint(given),
