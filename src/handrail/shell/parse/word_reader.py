@@ -150,8 +150,7 @@ class WordReader:
         only = word.parts[0] if len(word.parts) == 1 else None
         if isinstance(only, Variable) and _VALUE.fullmatch(word.source):
             self.evaluates.add(only.name)
-        elif _DIGITS.fullmatch(word.source):
-            # `10#$x`: the digits of a number, whatever its base.
+        elif _DIGITS.fullmatch(word.source):  # `10#$x`: digits, whatever the base.
             self.evaluates.update(part.name for part in word.parts if isinstance(part, Variable))
         else:
             self.evaluates.add(word.source)
@@ -167,8 +166,8 @@ class WordReader:
             case Opaque(source=source):
                 return source.startswith(("$((", "$["))
             case Substitution(script, "output"):
-                number = printed_number(script)
-                self.places |= number.places if number is not None else frozenset()
+                if number := printed_number(script):
+                    self.places |= number.places
                 return number is not None
         return False
 
@@ -227,8 +226,8 @@ class WordReader:
 
     def _output(self, node: Node, *, quoted: bool) -> Part:
         script = self._script(items(node, "Stmts"))
-        number = printed_number(script)
-        self.programs |= number.programs if number is not None else frozenset()
+        if number := printed_number(script):
+            self.programs |= number.programs
         if prints_commit(script):
             self.programs.add("git")
         return Substitution(script, "output", quoted)
@@ -273,8 +272,7 @@ class WordReader:
         lists_keys = bool(index) and index[0].value in ("@", "*") and not more
         if node.get("Excl") and not (node.get("Names") or lists_keys):
             self.evaluates.add(name)
-        extra = ("Excl", "Length", "Index", "Slice", "Repl", "Names", "Exp")
-        plain = not any(node.get(field) for field in extra)
+        plain = not any(map(node.get, ("Excl", "Length", "Index", "Slice", "Repl", "Names", "Exp")))
         return Variable(name, quoted, plain, inner, _operator_sign(node), index)
 
     def subscript(self, node: object, name: str) -> tuple[Word, ...]:
